@@ -1,0 +1,223 @@
+//! The contract, `api.toml`, in typed form.
+
+use serde::Deserialize;
+
+/// Every function of the library and every error it answers.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Api {
+    /// The library itself.
+    pub library: Library,
+    /// The error codes, in order of precedence.
+    #[serde(rename = "error")]
+    pub errors: Vec<ErrorCode>,
+    /// The functions.
+    #[serde(rename = "function")]
+    pub functions: Vec<Function>,
+}
+
+/// The library's name and schema.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Library {
+    /// Its name in `FUNCTION LIST`.
+    pub name: String,
+    /// The version of the data layout.
+    pub schema: u32,
+    /// One line for a reader.
+    pub summary: String,
+}
+
+/// One error code.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorCode {
+    /// The first word of the error reply.
+    pub code: String,
+    /// The HTTP status it maps to.
+    pub status: u16,
+    /// What it means.
+    pub summary: String,
+}
+
+/// One Redis function.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Function {
+    /// Its name for `FCALL`.
+    pub name: String,
+    /// What it does.
+    pub summary: String,
+    /// Whether it changes anything.
+    pub mode: Mode,
+    /// Whether it may run when Redis has reached `maxmemory`.
+    #[serde(default)]
+    pub allow_oom: bool,
+    /// Method and path over HTTP.
+    pub http: String,
+    /// The shape of its reply.
+    pub reply: ReplyShape,
+    /// The names in the reply.
+    #[serde(default)]
+    pub fields: Vec<String>,
+    /// The error codes it answers.
+    pub errors: Vec<String>,
+    /// Required arguments, in order.
+    #[serde(default)]
+    pub args: Vec<Argument>,
+    /// Options, in any order after the arguments.
+    #[serde(default)]
+    pub options: Vec<Argument>,
+    /// What the arguments after the required ones are, when they are not options.
+    pub rest: Option<String>,
+}
+
+/// Whether a function writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Only reads: runs on replicas through `FCALL_RO`.
+    Read,
+    /// Changes the cell.
+    Write,
+}
+
+/// The shape of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplyShape {
+    /// A flat list of field and value.
+    Fields,
+    /// The status `OK`.
+    Ok,
+    /// A number.
+    Integer,
+    /// A list with a place for each name.
+    Array,
+    /// `[next cursor, [item, ...]]`.
+    Page,
+}
+
+/// An argument or an option.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Argument {
+    /// Its name in documents and over HTTP.
+    pub name: String,
+    /// The word that introduces it, for an option.
+    pub keyword: Option<String>,
+    /// What it takes.
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// The smallest value, or the least number of bytes.
+    pub min: Option<u64>,
+    /// The largest value, or the greatest number of bytes.
+    pub max: Option<u64>,
+    /// Whether `-` is accepted.
+    #[serde(default)]
+    pub dash: bool,
+    /// Whether -1 is accepted.
+    #[serde(default)]
+    pub minus_one: bool,
+    /// The words a choice takes.
+    #[serde(default)]
+    pub values: Vec<String>,
+    /// How often the option may be given; once when absent.
+    pub many: Option<u32>,
+    /// One line for a reader.
+    pub summary: Option<String>,
+}
+
+/// The type of an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Printable characters without spaces.
+    Id,
+    /// A language: an id without `:`.
+    Lang,
+    /// Any bytes.
+    Bytes,
+    /// Any bytes, up to the cell's `payload_max_bytes`.
+    Payload,
+    /// A whole number.
+    Integer,
+    /// A number from 0 to 100.
+    Percent,
+    /// One of a few words.
+    Choice,
+    /// Where a page starts.
+    Cursor,
+    /// Two languages.
+    Pair,
+    /// An option without a value.
+    Flag,
+}
+
+/// Payloads are never longer than this, whatever the cell's setting.
+pub const PAYLOAD_LIMIT_BYTES: u64 = 1 << 20;
+
+impl Api {
+    /// Reads a contract.
+    pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// The function of that name.
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|function| function.name == name)
+    }
+}
+
+impl Function {
+    /// The flags it is registered with.
+    pub fn flags(&self) -> Vec<&'static str> {
+        match (self.mode, self.allow_oom) {
+            (Mode::Read, _) => vec!["no-writes"],
+            (Mode::Write, true) => vec!["allow-oom"],
+            (Mode::Write, false) => vec![],
+        }
+    }
+}
+
+impl Argument {
+    /// The inclusive limits of its value or its length.
+    pub fn limits(&self) -> (u64, u64) {
+        let (min, max) = match self.kind {
+            Kind::Id | Kind::Cursor => (1, 256),
+            Kind::Lang | Kind::Pair => (1, 64),
+            Kind::Bytes | Kind::Payload => (0, PAYLOAD_LIMIT_BYTES),
+            Kind::Integer => (0, (1 << 53) - 1),
+            Kind::Percent => (0, 100),
+            Kind::Choice | Kind::Flag => (0, 0),
+        };
+        (self.min.unwrap_or(min), self.max.unwrap_or(max))
+    }
+
+    /// What it takes, in words that follow "takes".
+    pub fn takes(&self) -> String {
+        let (min, max) = self.limits();
+        let mut words = match self.kind {
+            Kind::Id | Kind::Cursor => {
+                format!("{min} to {max} printable characters without spaces")
+            }
+            Kind::Lang => format!("{min} to {max} printable characters without spaces or ':'"),
+            Kind::Pair => format!(
+                "two languages, each {min} to {max} printable characters without spaces or ':'"
+            ),
+            Kind::Bytes => format!("{min} to {max} bytes"),
+            Kind::Payload => format!("at most {max} bytes"),
+            Kind::Integer => format!("a whole number from {min} to {max}"),
+            Kind::Percent => format!("a number from {min} to {max}"),
+            Kind::Choice => format!("one of {}", self.values.join(", ")),
+            Kind::Flag => "no value".to_owned(),
+        };
+        if self.dash {
+            words.push_str(", or '-'");
+        }
+        if self.minus_one {
+            words.push_str(", or -1");
+        }
+        words
+    }
+}

@@ -1,0 +1,39 @@
+-- lockless_cancel job [REASON text]
+--
+-- Ends a job from outside. One that may be running keeps its slot, as stopping, until its node says that it stopped.
+--
+-- Reply:  OK
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, NO_SUCH_JOB, WRONG_STATE
+-- Calls:  17 for a reservation, 11 for a job that may be running
+
+local function cancel(root, arg)
+  local job = arg.job
+  local c = cell.open(root, 'cancelled')
+  settle.first(c)
+  local rec = jobs.read(c, job)
+  if not rec or rec.status == 'released' then
+    cell.guard(c, keys.job(root, job))
+    errors.no_such_job(job)
+  end
+  local node = rec.node
+  local score = holds.score(c, node, job)
+  local state = score and holds.state(score)
+  if rec.status and rec.status ~= 'cancelled' then errors.wrong_state(job, rec.status) end
+  if not rec.status and not score then errors.wrong_state(job, 'expired') end
+  if rec.status and (not score or state == 'stopping') then return redis.status_reply('OK') end
+  local rt = nodes.read(c, node)
+  cell.guard(c, keys.job(root, job), keys.slots(root, node), keys.ready(root, rt.class), keys.due(root),
+    keys.cancelled(root))
+
+  -- first write
+  jobs.finish(c, job, rec, 'cancelled', arg.reason)
+  if state == 'reserved' then
+    jobs.let_go(c, job)
+    holds.free(c, node, rt, job)
+  else
+    redis.call('ZADD', keys.slots(root, node), 'XX', holds.STOPPING_TEXT, 'j' .. job)
+  end
+  return redis.status_reply('OK')
+end
+
+return cancel

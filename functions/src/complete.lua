@@ -1,0 +1,56 @@
+-- lockless_complete job node finished|failed [RESULT json] [REASON text]
+--
+-- The job ended on its node; the slot is freed once, however often it is said.
+--
+-- Reply:  OK
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NO_SUCH_JOB, NODE_MISMATCH, STALE_NODE,
+--         WRONG_STATE
+-- Calls:  10 (1 more with INCARNATION, 3 for a failed job)
+
+-- The job is not live with a hold where one would expect it: heard before, cancelled, expired, or an error.
+local function settled_before(c, arg, rec, score)
+  local job, node = arg.job, arg.node
+  local read, rt, status = word.on_job(c, job, node, arg.incarnation)
+  if score then
+    -- Stopping: the node has stopped it. Any other hold of an ended job was left by an interrupted call.
+    cell.guard(c, keys.job(c.root, job), keys.slots(c.root, node), keys.ready(c.root, rt.class), keys.due(c.root),
+      keys.failed(c.root))
+    if holds.state(score) ~= 'stopping' then jobs.finish(c, job, read, status) end
+    jobs.let_go(c, job)
+    holds.free(c, node, rt, job)
+    return redis.status_reply('OK')
+  end
+  if status ~= arg.status then errors.wrong_state(job, status) end
+  return redis.status_reply('OK')
+end
+
+local function complete(root, arg)
+  local call = redis.call
+  local c = cell.open(root, arg.status)
+  if arg.result and #arg.result > config.value(c, 'payload_max_bytes') then
+    errors.fail('BAD_ARGUMENT', 'RESULT takes at most ' .. config.value(c, 'payload_max_bytes') ..
+      ' bytes (payload_max_bytes), given ' .. #arg.result .. ' bytes')
+  end
+  settle.first(c)
+  local job, node = arg.job, arg.node
+  local rec = jobs.read(c, job)
+  local score = rec and rec.node == node and holds.score(c, node, job)
+  if not score or rec.status then return settled_before(c, arg, rec, score) end
+  word.is_current(c, node, arg.incarnation)
+  local class = rec.class
+  local place = call('ZSCORE', keys.ready(root, class), node)
+  if not place then
+    class = nodes.read(c, node).class
+    place = call('ZSCORE', keys.ready(root, class), node)
+  end
+  if arg.status == 'failed' then cell.guard(c, keys.failed(root), keys.due(root)) end
+
+  -- first write
+  jobs.finish(c, job, rec, arg.status, arg.reason, arg.result)
+  jobs.let_go(c, job)
+  call('ZADD', keys.ready(root, class), 'XX', ready.text(tonumber(place) - ready.UNIT), node)
+  call('ZREM', keys.slots(root, node), 'j' .. job)
+  return redis.status_reply('OK')
+end
+
+return complete

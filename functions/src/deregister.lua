@@ -1,0 +1,33 @@
+-- lockless_deregister node
+--
+-- The node leaves. Its jobs are settled as lost, in pages through the due list.
+--
+-- Reply:  how many jobs it had
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
+-- Calls:  22 for a node of one pool, pair and class; 7 more per job settled at once
+
+local function deregister(root, arg)
+  local c = cell.open(root)
+  settle.first(c)
+  local node = arg.node
+  local rt = nodes.read(c, node)
+  if not rt then
+    cell.guard(c, keys.runtime(root, node))
+    errors.unknown_node(node)
+  end
+  if arg.incarnation and arg.incarnation ~= tonumber(rt.incarnation) then errors.stale_node(node) end
+  local held = nodes.held(c, node)
+  local touched = { keys.lost(root, rt.incarnation) }
+  nodes.keys_of_removal(c, node, rt, touched)
+  local interrupted = redis.call('HGET', keys.info(root, node), 'indexing') == '1'
+  cell.guard(c, unpack(touched))
+
+  -- first write
+  holds.abandon(c, node, rt.incarnation)
+  nodes.remove(c, node, rt, interrupted)
+  if held > 0 then settle.first(c) end
+  cell.touch(c)
+  return held
+end
+
+return deregister

@@ -1,0 +1,123 @@
+-- lockless_dispatch session src tgt payload [JOB id] [POOL p] [REGION r] [REQUIRE label]* [ACK ms] [TTL ms]
+--
+-- Chooses pool and node, takes a slot, creates the job.
+--
+-- Reply:  [node_id, job_id]
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, WRONG_STATE, JOB_EXISTS, NO_POOL_FOR_LANG_PAIR,
+--         EMPTY_POOL, NO_AVAILABLE_NODE
+-- Calls:  10 (1 more per further matching class, 1 with ACK or a TTL within the hour, 1 while someone takes jobs,
+--         3 for a session's first job)
+
+local SETTLE_BEFORE_REFUSAL = 128
+-- An id made from the grant's number may be one that a caller chose before: then the next number is tried.
+local AUTO_ID_TRIES = 16
+
+-- The job of that id is there already: the same call again gets the same reply, and an interrupted one is finished.
+-- Returns the reply, or nil when the job has to be granted (again).
+local function replay(c, job, arg, automatic)
+  local rec = jobs.read_with_payload(c, job)
+  if not rec then return nil end
+  local same = rec.kind == 'd' and rec.session == arg.session and rec.src == arg.src and rec.tgt == arg.tgt and
+    rec.payload == arg.payload
+  if not same then
+    if automatic then return nil, true end
+    errors.fail('JOB_EXISTS', 'another job ' .. errors.shown(job) .. ' exists: other session, pair or payload')
+  end
+  local interrupted = tonumber(rec.grant) > c.grants
+  if automatic and not interrupted then return nil, true end
+  if rec.status then
+    if rec.status == 'expired' or rec.status == 'cancelled' then errors.wrong_state(job, rec.status) end
+    return { rec.node, job }
+  end
+  local score = holds.score(c, rec.node, job)
+  if not score then
+    if interrupted then return nil end
+    -- Its node was lost, and it is about to be settled.
+    errors.wrong_state(job, 'expired')
+  end
+  if interrupted then
+    local rt = nodes.read(c, rec.node)
+    local _, deadline = holds.state(score)
+    cell.guard(c, keys.slots(c.root, rec.node), keys.ready(c.root, rt.class), keys.due(c.root))
+    ready.place(c, rt.class, rec.node, rt.flags, nodes.held(c, rec.node) + rt.foreign)
+    if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. rec.node, deadline) end
+    redis.call('HSET', c.root, 'clock', c.now_text, 'grants', rec.grant)
+  end
+  return { rec.node, job }
+end
+
+-- What a session remembers, rewritten when it changed or a quarter of its life has passed.
+local function remember(c, req, pool)
+  local pair = req.pair or '-'
+  local ttl_ms = config.value(c, 'session_ttl_ms')
+  if pool == req.sticky_pool and pair == req.sticky_pair and c.now - req.sticky_ms < ttl_ms / 4 then return end
+  local key = keys.session(c.root, req.session)
+  redis.call('HSET', key, 'sticky', c.now_text .. ' ' .. pool .. ' ' .. pair)
+  redis.call('PEXPIRE', key, string.format('%d', ttl_ms))
+end
+
+local function grant(c, arg, req, found, job)
+  local call = redis.call
+  local root, node, class = c.root, found.node, found.class
+  local ttl_ms = arg.ttl or config.value(c, 'job_ttl_ms')
+  local ack_ms = arg.ack == '-' and config.value(c, 'reserve_ttl_ms') or arg.ack
+  local number = c.grants + 1
+  local number_text = string.format('%d', number)
+  local deadline = c.now + (ack_ms or ttl_ms)
+  local used = number % ready.UNIT
+  local pool = found.pool or req.found_pool
+
+  call('HSET', keys.job(root, job), 'd', jobs.pack(node, class, 'd', c.now_text, ack_ms or 0, ttl_ms, number_text,
+    arg.src, arg.tgt, arg.session), 'p', arg.payload)
+  call('ZADD', keys.slots(root, node), holds.text(ack_ms and 0 or holds.DISPATCHED, deadline), 'j' .. job)
+  call('ZADD', keys.ready(root, class), ready.text(found.score - found.score % ready.UNIT + ready.UNIT + used), node)
+  if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
+  remember(c, req, pool)
+  call('HSET', root, 'clock', c.now_text, 'grants', number_text)
+  if c.now < c.listen then call('SPUBLISH', keys.wake(root), node) end
+  return { node, job }
+end
+
+local function dispatch(root, arg)
+  local call = redis.call
+  local pair = args.language_pair(arg)
+  local c = cell.open(root)
+  local payload_max = config.value(c, 'payload_max_bytes')
+  if #arg.payload > payload_max then
+    errors.fail('BAD_ARGUMENT', 'payload takes at most ' .. payload_max .. ' bytes (payload_max_bytes), given ' ..
+      #arg.payload .. ' bytes')
+  end
+  settle.first(c)
+
+  local req = { session = arg.session, pair = pair, pool = arg.pool, region = arg.region, require = arg.require }
+  local found = choose.node(c, req)
+  if not found and c.backlog then
+    settle.up_to(c, SETTLE_BEFORE_REFUSAL)
+    found = choose.node(c, req)
+  end
+  if not found then
+    local reply = arg.job and replay(c, arg.job, arg)
+    if reply then return reply end
+    choose.refuse(c, req)
+  end
+
+  local node = found.node
+  local slots, class_ready = keys.slots(root, node), keys.ready(root, found.class)
+  local job = arg.job
+  for try = 1, AUTO_ID_TRIES do
+    if not arg.job then job = arg.session .. ':' .. string.format('%d', c.grants + try) end
+    -- R, the slots and the ready index are there: one more means that the job is, too.
+    if call('EXISTS', root, slots, class_ready, keys.job(root, job)) < 4 then break end
+    local reply, taken = replay(c, job, arg, not arg.job)
+    if reply then return reply end
+    if not taken then break end
+  end
+
+  if not found.pool then
+    req.found_pool = call('HGET', keys.class(root, found.class), 'pools'):match('^%S+')
+  end
+  -- first write
+  return grant(c, arg, req, found, job)
+end
+
+return dispatch

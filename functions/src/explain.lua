@@ -1,0 +1,30 @@
+-- lockless_explain session src tgt [JOB id] [POOL p] [REGION r] [REQUIRE label]* [ACK ms] [TTL ms]
+--
+-- Why: the node that a dispatch with these arguments would choose now, and how many nodes are out for which reason.
+-- A node counts once, under the first reason that applies: pair, region, label, offline, draining, resource, capacity.
+--
+-- Reply:  fields node_id (empty: none), pool, effective, max_jobs, considered, available, the reasons, and partial
+--         (1 when more than 512 classes match and not all were counted)
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
+-- Calls:  11 with one matching class; grows with the matching classes, at most 512
+
+local COUNTED = 512
+
+return function(root, arg)
+  local pair = args.language_pair(arg)
+  local c = cell.open(root)
+  c.readonly = true
+  local req = { session = arg.session, pair = pair, pool = arg.pool, region = arg.region, require = arg.require }
+  cell.guard(c, keys.nodes(root), keys.members(root, arg.pool or ''), keys.session(root, arg.session))
+  local found = choose.node(c, req)
+  local out = choose.excluded(c, req)
+  local counts = choose.count(c, req, COUNTED)
+  local pool = found and (found.pool or redis.call('HGET', keys.class(root, found.class), 'pools'):match('^%S+'))
+  return {
+    'node_id', found and found.node or '', 'pool', pool or '',
+    'effective', found and ready.effective(found.score) or '', 'max_jobs', found and classes.max_jobs(found.class) or '',
+    'considered', out.considered, 'available', counts.available, 'pair', out.pair, 'region', out.region,
+    'label', out.label, 'offline', counts.offline, 'draining', counts.draining, 'resource', counts.resource,
+    'capacity', counts.capacity, 'partial', counts.partial and 1 or 0,
+  }
+end

@@ -1,0 +1,34 @@
+-- lockless_extend job node ms [PROGRESS text]
+--
+-- Moves the run limit to `ms` from now, and notes progress.
+--
+-- Reply:  the new deadline, in ms
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NO_SUCH_JOB, NODE_MISMATCH, STALE_NODE,
+--         WRONG_STATE
+-- Calls:  7 (1 more with INCARNATION, 1 with PROGRESS, 1 when nothing else was heard for a second)
+
+local BAND = { dispatched = holds.DISPATCHED, running = holds.RUNNING }
+
+local function extend(root, arg)
+  local c = cell.open(root)
+  settle.first(c)
+  local job, node = arg.job, arg.node
+  local score = holds.score(c, node, job)
+  local state = score and holds.state(score)
+  if not BAND[state] then
+    local _, _, status = word.on_job(c, job, node, arg.incarnation)
+    errors.wrong_state(job, state == 'reserved' and 'dispatched and not acknowledged' or status)
+  end
+  word.is_current(c, node, arg.incarnation)
+  local deadline = c.now + arg.ms
+  cell.guard(c, keys.job(root, job), keys.slots(root, node), keys.due(root))
+
+  -- first write
+  if arg.progress then redis.call('HSET', keys.job(root, job), 'x', arg.progress) end
+  if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
+  redis.call('ZADD', keys.slots(root, node), 'XX', holds.text(BAND[state], deadline), 'j' .. job)
+  cell.touch_coarsely(c)
+  return deadline
+end
+
+return extend

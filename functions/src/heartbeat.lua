@@ -1,0 +1,98 @@
+-- lockless_heartbeat node [ONLINE true|false] [JOBS n] [FOREIGN n] [CPU pct] [GPU pct] [MEM pct] [MEM_MB mb]
+--   [LABEL l]* [CAPS json]
+--
+-- Presence for heartbeat_ttl_ms, load and resource use. An absent option keeps its last value.
+--
+-- Reply:  fields state, held, foreign, stop
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
+-- Calls:  9 (11 with holds, 3 more when its place in the ready index changes)
+
+-- Whether any resource is over the cell's threshold: what is reported now, else what was reported last.
+local function over_threshold(c, node, arg)
+  local cpu, gpu, mem = arg.cpu, arg.gpu, arg.mem
+  if not (cpu and gpu and mem) then
+    local last = redis.call('HMGET', keys.runtime(c.root, node), 'cpu', 'gpu', 'mem')
+    cpu, gpu, mem = cpu or tonumber(last[1]), gpu or tonumber(last[2]), mem or tonumber(last[3])
+  end
+  local threshold = config.value(c, 'resource_threshold_pct')
+  return cpu > threshold or gpu > threshold or mem > threshold
+end
+
+-- Work on the node that is not ours: as it says, else what its total has beyond the holds that may be running.
+local function foreign_of(c, node, arg, rt, held)
+  if arg.foreign then return arg.foreign end
+  if not arg.jobs then return rt.foreign end
+  local reserved = 0
+  if held > 0 then reserved = redis.call('ZCOUNT', keys.slots(c.root, node), '-inf', '(10000000000000') end
+  return math.max(0, arg.jobs - (held - reserved))
+end
+
+-- Deadlines beyond the horizon are not in the due list; before they come into it, they are put there.
+local function promote_deadlines(c, node)
+  local earliest = holds.earliest(c, node)
+  if earliest and earliest < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, earliest) end
+end
+
+local OPTIONS = { 'cpu', 'gpu', 'mem', 'mem_mb' }
+
+local function heartbeat(root, arg)
+  local call = redis.call
+  local c = cell.open(root)
+  settle.first(c)
+  local node = arg.node
+  local rt = nodes.own_word(c, node, arg.incarnation)
+  local runtime = keys.runtime(root, node)
+  local held = nodes.held(c, node)
+  local stop = held > 0 and holds.to_stop(c, node) or {}
+
+  local foreign = foreign_of(c, node, arg, rt, held)
+  local flags = rt.flags
+  if arg.online then flags = nodes.set_flag(flags, 'o', arg.online == 'false') end
+  if arg.cpu or arg.gpu or arg.mem then flags = nodes.set_flag(flags, 'b', over_threshold(c, node, arg)) end
+
+  local plan
+  local touched = { keys.due(root), runtime, keys.slots(root, node), keys.ready(root, rt.class) }
+  if arg.labels or arg.caps then touched[#touched + 1] = keys.info(root, node) end
+  if arg.labels then
+    local desc = classes.read(c, rt.class)
+    desc.labels = classes.joined(arg.labels)
+    plan = classes.plan(c, desc)
+    touched[#touched + 1] = keys.match(root, c.generation)
+    classes.keys_of(c, plan, touched)
+  end
+  cell.guard(c, unpack(touched))
+
+  -- first write
+  if plan then
+    call('HSET', keys.info(root, node), 'labels', plan.desc.labels)
+    nodes.move_class(c, node, rt, plan, flags, held + foreign)
+    if rt.class ~= plan.class then classes.drop_if_empty(c, rt.class) end
+  elseif flags ~= rt.flags or foreign ~= rt.foreign then
+    ready.place(c, rt.class, node, flags, held + foreign)
+  end
+  if arg.caps then call('HSET', keys.info(root, node), 'cap_json', arg.caps) end
+
+  local until_ms = c.now + config.value(c, 'heartbeat_ttl_ms')
+  local written = { 'flags', flags, 'foreign', foreign, 'until', string.format('%d', until_ms), 'seen', c.now_text }
+  local function set(field, value)
+    written[#written + 1] = field
+    written[#written + 1] = value
+  end
+  if plan then set('class', plan.class) end
+  if arg.jobs then set('reported', arg.jobs) end
+  for _, name in ipairs(OPTIONS) do
+    if arg[name] then set(name, string.format('%.14g', arg[name])) end
+  end
+  if c.now >= rt.scan_ms then
+    promote_deadlines(c, node)
+    set('scan', string.format('%d', c.now + cell.HORIZON_MS / 2))
+  end
+  call('HSET', runtime, unpack(written))
+  cell.due_at(c, 'n' .. node, until_ms)
+  cell.touch(c)
+
+  rt.flags, rt.foreign, rt.class = flags, foreign, plan and plan.class or rt.class
+  return { 'state', nodes.state(rt, held), 'held', held, 'foreign', foreign, 'stop', stop }
+end
+
+return heartbeat

@@ -1,0 +1,14 @@
+-- lockless_nodes cursor count
+--
+-- A page of node ids, in order.
+--
+-- Reply:  [next cursor, [node, ...]]; the cursor is 0 after the last page
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
+-- Calls:  4
+
+return function(root, arg)
+  local c = cell.open(root)
+  local names, next_cursor = pages.names(keys.nodes(root), arg.cursor, arg.count)
+  cell.guard(c, keys.nodes(root))
+  return { next_cursor, names }
+end

@@ -1,0 +1,77 @@
+-- lockless_register node max_jobs [INSTANCE id] [POOL p]* [PAIR src tgt]* [LABEL l]* [REGION r] [CAPS json]
+--
+-- Adds a node or replaces its whole description. With the same INSTANCE, or none, its holds stay and so does draining;
+-- a new INSTANCE, and a node that was lost, draw a new incarnation, and the old one's jobs are settled as lost.
+--
+-- Reply:  fields incarnation, held, heartbeat_ttl_ms, assigned
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, STALE_NODE
+-- Calls:  24 for a new node of one pool, pair and class; 15 when nothing changed; grows with its own pools, pairs, labels
+
+local function register(root, arg)
+  local call = redis.call
+  local c = cell.open(root)
+  settle.first(c)
+  local node = arg.node
+  local rt = nodes.read(c, node)
+  local was_lost = rt and nodes.is_lost(rt)
+  if arg.incarnation and rt and arg.incarnation ~= tonumber(rt.incarnation) then errors.stale_node(node) end
+
+  local desc = {
+    max_jobs = arg.max_jobs == '-' and config.value(c, 'max_jobs_default') or arg.max_jobs,
+    region = arg.region or '',
+    pools = classes.joined(arg.pools or { 'default' }),
+    pairs = classes.joined(arg.pairs),
+    labels = classes.joined(arg.labels),
+  }
+  local old_desc = rt and classes.read(c, rt.class)
+  local plan = classes.plan(c, desc)
+  local interrupted = call('HGET', keys.info(root, node), 'indexing') == '1'
+  local fresh = not rt or was_lost or (arg.instance and arg.instance ~= rt.instance)
+
+  local touched = { keys.due(root), keys.info(root, node), keys.runtime(root, node), keys.slots(root, node),
+    keys.nodes(root), keys.match(root, c.generation) }
+  if rt then
+    touched[#touched + 1] = keys.lost(root, rt.incarnation)
+    touched[#touched + 1] = keys.ready(root, rt.class)
+  end
+  classes.keys_of(c, plan, touched)
+  index.keys_of(c, old_desc, desc, touched)
+  cell.guard(c, unpack(touched))
+
+  -- first write
+  cell.create(c)
+  local incarnation = rt and rt.incarnation
+  if fresh then
+    incarnation = call('HINCRBY', root, 'incarnation', '1')
+    if rt and not was_lost then holds.abandon(c, node, rt.incarnation) end
+  end
+  local foreign = fresh and 0 or rt.foreign
+  local flags = rt and rt.flags or ''
+  flags = nodes.set_flag(nodes.set_flag(flags, 'l', false), 'o', false)
+  if fresh then flags = nodes.set_flag(flags, 'b', false) end
+
+  call('HSET', keys.info(root, node), 'indexing', '1', 'max_jobs', string.format('%d', desc.max_jobs),
+    'region', desc.region, 'pools', desc.pools, 'pairs', desc.pairs, 'labels', desc.labels, 'cap_json', arg.caps or '')
+  call('ZADD', keys.slots(root, node), '+inf', holds.SENTINEL)
+  call('ZADD', keys.nodes(root), '0', node)
+  local held = nodes.held(c, node)
+  nodes.move_class(c, node, rt, plan, flags, held + foreign)
+  index.move(c, node, old_desc, desc, interrupted)
+  if rt and rt.class ~= plan.class then classes.drop_if_empty(c, rt.class) end
+
+  local ttl_ms = config.value(c, 'heartbeat_ttl_ms')
+  local runtime = keys.runtime(root, node)
+  if fresh then
+    call('HSET', runtime, 'reported', '0', 'cpu', '0', 'gpu', '-1', 'mem', '0', 'mem_mb', '0',
+      'scan', string.format('%d', c.now + cell.HORIZON_MS / 2))
+  end
+  call('HSET', runtime, 'class', plan.class, 'incarnation', incarnation, 'flags', flags, 'foreign', foreign,
+    'until', string.format('%d', c.now + ttl_ms), 'seen', c.now_text,
+    'instance', arg.instance or (rt and rt.instance) or '')
+  cell.due_at(c, 'n' .. node, c.now + ttl_ms)
+  call('HSET', keys.info(root, node), 'indexing', '0')
+  cell.touch(c)
+  return { 'incarnation', tonumber(incarnation), 'held', held, 'heartbeat_ttl_ms', ttl_ms, 'assigned', {} }
+end
+
+return register

@@ -1,0 +1,49 @@
+-- lockless_release job node
+--
+-- Gives a reservation, or a dispatched job that was not started, back. A record made by reserve goes, one made by
+-- dispatch becomes cancelled.
+--
+-- Reply:  1, or 0 when there was no hold
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NODE_MISMATCH, STALE_NODE, WRONG_STATE
+-- Calls:  14 for a reservation, 18 for a dispatched job, 7 when there is no hold
+
+local function release(root, arg)
+  local call = redis.call
+  local job, node = arg.job, arg.node
+  local c = cell.open(root, 'released')
+  settle.first(c)
+  local rt = nodes.read(c, node)
+  local rec = jobs.read(c, job)
+  local job_key, slots = keys.job(root, job), keys.slots(root, node)
+  if not (rt and rec) then cell.guard(c, keys.runtime(root, node), job_key) end
+  if not rt then errors.unknown_node(node) end
+  if rec and not rec.status and rec.node ~= node then errors.node_mismatch(job, rec.node) end
+  if nodes.is_lost(rt) or (arg.incarnation and arg.incarnation ~= tonumber(rt.incarnation)) then
+    errors.stale_node(node)
+  end
+  local score = rec and rec.node == node and holds.score(c, node, job)
+  if not score then
+    -- An interrupted release has freed the slot and left its record.
+    if rec and rec.status == 'released' then call('DEL', job_key) end
+    return 0
+  end
+  local state = holds.state(score)
+  if state == 'running' and not rec.status then errors.wrong_state(job, 'running') end
+  cell.guard(c, job_key, slots, keys.ready(root, rt.class), keys.due(root), keys.cancelled(root))
+
+  -- first write
+  if rec.kind == 'r' and state ~= 'stopping' and (not rec.status or rec.status == 'released') then
+    local ordinal = tonumber(rec.ordinal) or cell.counter(c, 'released') + 1
+    call('HSET', job_key, 'f', 'released ' .. c.now_text .. ' ' .. string.format('%d', ordinal))
+    if cell.counter(c, 'released') < ordinal then cell.set_counter(c, 'released', ordinal) end
+    holds.free(c, node, rt, job)
+    call('DEL', job_key)
+  else
+    if state ~= 'stopping' then jobs.finish(c, job, rec, 'cancelled', 'released by its node') end
+    jobs.let_go(c, job)
+    holds.free(c, node, rt, job)
+  end
+  return 1
+end
+
+return release

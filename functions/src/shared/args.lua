@@ -1,0 +1,122 @@
+-- Checks a call's arguments against its entry in the contract.
+
+local args = {}
+
+local function printable(value, rule)
+  return #value >= rule.min and #value <= rule.max and not value:find('[%c ]')
+end
+
+-- Each returns the checked value, or nil.
+local kinds = {}
+
+function kinds.id(value, rule)
+  if printable(value, rule) then return value end
+end
+
+function kinds.cursor(value, rule)
+  if #value >= rule.min and #value <= 1024 and not value:find('[%c]') then return value end
+end
+
+function kinds.lang(value, rule)
+  if printable(value, rule) and not value:find(':', 1, true) then return value end
+end
+
+function kinds.bytes(value, rule)
+  if #value >= rule.min and #value <= rule.max then return value end
+end
+
+function kinds.integer(value, rule)
+  if not value:find('^%d+$') or #value > 16 then return nil end
+  local number = tonumber(value)
+  if number >= rule.min and number <= rule.max then return number end
+end
+
+function kinds.percent(value, rule)
+  if rule.minus_one and value == '-1' then return -1 end
+  if not value:find('^%d+%.?%d*$') or #value > 16 then return nil end
+  local number = tonumber(value)
+  if number >= rule.min and number <= rule.max then return number end
+end
+
+function kinds.choice(value, rule)
+  if rule.values[value] then return value end
+end
+
+local function checked(rule, label, value)
+  if rule.dash and value == '-' then return '-' end
+  local good = kinds[rule.kind](value, rule)
+  if good == nil then
+    if rule.kind == 'bytes' then
+      errors.fail('BAD_ARGUMENT', label .. ' takes ' .. rule.takes .. ', given ' .. #value .. ' bytes')
+    end
+    errors.bad_argument(label, rule.takes, value)
+  end
+  return good
+end
+
+-- The languages of a PAIR option, as one 'src:tgt'.
+local function pair(rule, label, source, target)
+  if not (kinds.lang(source, rule) and kinds.lang(target, rule)) then
+    errors.bad_argument(label, rule.takes, source .. ' ' .. target)
+  end
+  return source .. ':' .. target
+end
+
+-- The arguments by name. Options that may be given several times are lists; absent ones are nil.
+function args.parse(spec, argv)
+  local out = {}
+  local count, at = #argv, 1
+  for _, rule in ipairs(spec.args) do
+    local value = argv[at]
+    if not value then errors.fail('BAD_ARGUMENT', rule.name .. ' is missing: it takes ' .. rule.takes) end
+    out[rule.name] = checked(rule, rule.name, value)
+    at = at + 1
+  end
+  if spec.rest then
+    out.rest = {}
+    for i = at, count do out.rest[#out.rest + 1] = argv[i] end
+    return out
+  end
+  while at <= count do
+    local keyword = argv[at]
+    local rule = spec.options[keyword]
+    if not rule then
+      errors.bad_argument('an option', spec.keywords == '' and 'nothing here' or 'one of ' .. spec.keywords, keyword)
+    end
+    local width = rule.kind == 'pair' and 2 or 1
+    if at + width > count then errors.fail('BAD_ARGUMENT', keyword .. ' needs a value: it takes ' .. rule.takes) end
+    local value
+    if width == 2 then
+      value = pair(rule, keyword, argv[at + 1], argv[at + 2])
+    else
+      value = checked(rule, keyword, argv[at + 1])
+    end
+    at = at + 1 + width
+    local before = out[rule.name]
+    if rule.many then
+      if not before then
+        out[rule.name] = { value }
+      elseif #before < rule.many then
+        before[#before + 1] = value
+      else
+        errors.fail('BAD_ARGUMENT', keyword .. ' may be given at most ' .. rule.many .. ' times, given more')
+      end
+    elseif before ~= nil then
+      errors.fail('BAD_ARGUMENT', keyword .. ' may be given once, given twice')
+    else
+      out[rule.name] = value
+    end
+  end
+  return out
+end
+
+-- A required and a forbidden '-' in src and tgt: both say "no language pair", one alone says nothing.
+function args.language_pair(arg)
+  if (arg.src == '-') ~= (arg.tgt == '-') then
+    errors.bad_argument(arg.src == '-' and 'tgt' or 'src', "'-' exactly when the other language is '-'",
+      arg.src == '-' and arg.tgt or arg.src)
+  end
+  if arg.src ~= '-' then return arg.src .. ':' .. arg.tgt end
+end
+
+return args

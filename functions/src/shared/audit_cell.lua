@@ -1,0 +1,76 @@
+-- Audits the cell's record, its settings and its cache of match results. (The first part of lockless_check.)
+--
+-- An audit is a function of (c, position, budget, say): it looks at up to `budget` items from `position` on (nil at the
+-- start), says what is wrong, and returns where to go on (nil at the end) and how many items it looked at.
+
+local audit_cell = {}
+
+local NUMBERS = { 'clock', 'wake', 'configured', 'grants', 'generation', 'listen', 'grace', 'incarnation', 'class',
+  'reserved', 'finished', 'failed', 'expired', 'cancelled', 'released' }
+
+function audit_cell.record(c, _, _, say)
+  local call = redis.call
+  local values = call('HMGET', c.root, unpack(NUMBERS))
+  for i, name in ipairs(NUMBERS) do
+    if not tonumber(values[i] or nil) then say('cell record: ' .. name .. ' is not a number') end
+  end
+  if not call('ZSCORE', keys.due(c.root), cell.SENTINEL) then say('due list: its sentinel is missing') end
+  local first = call('ZRANGE', keys.due(c.root), '0', '0', 'WITHSCORES')
+  if first[1] and first[1] ~= cell.SENTINEL and tonumber(first[2]) < c.wake then
+    say('cell record: wake is later than the first deadline, ' .. first[1])
+  end
+  if c.configured ~= (call('EXISTS', keys.config(c.root)) == 1) then
+    say('cell record: configured does not say whether there are settings')
+  end
+  local settings = call('HGETALL', keys.config(c.root))
+  for i = 1, #settings, 2 do
+    if not pcall(config.checked, settings[i], settings[i + 1]) then say('settings: ' .. settings[i] .. ' is not valid') end
+  end
+  return nil, 1
+end
+
+-- What a cached shape asks for.
+local function request_of(shape)
+  local req, at = { require = {} }, 1
+  while at <= #shape do
+    local letter, length, start = shape:match('^(%u)(%d+):()', at)
+    if not letter then return nil end
+    local value = shape:sub(start, start + length - 1)
+    if letter == 'P' then req.pool = value end
+    if letter == 'L' then req.pair = value end
+    if letter == 'R' then req.region = value end
+    if letter == 'Q' then req.require[#req.require + 1] = value end
+    at = start + length
+  end
+  return req
+end
+
+-- Every class that fits a cached shape is in its result. Classes that have gone since may be, too.
+function audit_cell.cache(c, _, _, say)
+  local call = redis.call
+  local cached = call('HGETALL', keys.match(c.root, c.generation))
+  for i = 1, #cached, 2 do
+    local req = request_of(cached[i])
+    if not req then
+      say('match cache: shape ' .. cached[i] .. ' is not one')
+    else
+      for _, class in ipairs(match.intersect(c, match.attributes(c, req, req.pool))) do
+        if not cached[i + 1]:find(class, 1, true) then say('match cache: ' .. cached[i] .. ' lacks class ' .. class) end
+      end
+    end
+  end
+  return nil, #cached / 2
+end
+
+-- All grants are accounted for. `live` was counted over the whole cell.
+function audit_cell.balance(c, live, say)
+  local ended = 0
+  for _, name in ipairs({ 'finished', 'failed', 'expired', 'cancelled', 'released' }) do
+    ended = ended + cell.counter(c, name)
+  end
+  if c.grants ~= ended + live then
+    say('counters: ' .. c.grants .. ' grants, but ' .. ended .. ' ended and ' .. live .. ' live jobs')
+  end
+end
+
+return audit_cell

@@ -1,0 +1,111 @@
+-- Audits the classes and their attributes: descriptions, ready indexes, class sets, pool members, language index.
+
+local audit_classes = {}
+
+-- The next entry of R:classes after a class number: canonical description and number.
+local function next_class(c, after)
+  local entry = redis.call('ZRANGEBYSCORE', keys.classes(c.root), '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
+  return entry[1], tonumber(entry[2] or nil)
+end
+
+local function one_class(c, class, text, say)
+  local call = redis.call
+  local desc = classes.read(c, class)
+  if not desc then return say('class ' .. class .. ': its description is missing') end
+  if classes.canonical(desc) ~= text then say('class ' .. class .. ': its description differs from its entry') end
+  if not call('ZSCORE', keys.ready(c.root, class), cell.SENTINEL) then
+    say('class ' .. class .. ': the sentinel of its ready index is missing')
+  end
+  if call('ZCARD', keys.ready(c.root, class)) <= 1 then say('class ' .. class .. ': it has no node') end
+  for _, attr in ipairs(classes.attributes(desc)) do
+    if call('SISMEMBER', keys.attr(c.root, attr), class) == 0 then
+      say('class ' .. class .. ': it is missing in the set of ' .. attr)
+    end
+    if not call('ZSCORE', keys.attrs(c.root), attr) then say('attribute ' .. attr .. ': it is not listed') end
+  end
+end
+
+-- Items are classes and the members of their ready indexes. A position is the number before the class, and an offset.
+function audit_classes.all(c, position, budget, say)
+  local before, offset, used = '0', 0, 0
+  if position then
+    local number, count = position:match('^(%d+) (%d+)$')
+    before, offset = number, tonumber(count)
+  end
+  while used < budget do
+    local text, number = next_class(c, before)
+    if not text then return nil, used end
+    local class = classes.code(number, tonumber(text:match('^%d+')))
+    if offset == 0 then
+      one_class(c, class, text, say)
+      used = used + 1
+    end
+    local page = redis.call('ZRANGE', keys.ready(c.root, class), offset, offset + budget - used)
+    for _, node in ipairs(page) do
+      if node ~= cell.SENTINEL then
+        local rt = nodes.read(c, node)
+        if not rt or rt.class ~= class then say('class ' .. class .. ': ' .. node .. ' is not one of its nodes') end
+      end
+    end
+    used, offset = used + #page, offset + #page
+    if #page == 0 or page[#page] == cell.SENTINEL then before, offset = string.format('%d', number), 0 end
+  end
+  return before .. ' ' .. string.format('%d', offset), used
+end
+
+-- Adds up the nodes of an attribute's classes, in all and by pool.
+local function tally(c, attr, say)
+  local total, by_pool = 0, {}
+  local found = redis.call('SINTER', keys.attr(c.root, attr))
+  for _, class in ipairs(found) do
+    local desc = classes.read(c, class)
+    local has = false
+    for _, name in ipairs(desc and classes.attributes(desc) or {}) do has = has or name == attr end
+    if not has then
+      say('attribute ' .. attr .. ': class ' .. class .. ' does not have it')
+    else
+      local nodes_here = math.max(0, redis.call('ZCARD', keys.ready(c.root, class)) - 1)
+      total = total + nodes_here
+      for _, pool in ipairs(classes.list(desc.pools)) do by_pool[pool] = (by_pool[pool] or 0) + nodes_here end
+    end
+  end
+  return total, by_pool, #found
+end
+
+local function one_attribute(c, attr, say)
+  local call = redis.call
+  local total, by_pool, looked_at = tally(c, attr, say)
+  if looked_at == 0 then say('attribute ' .. attr .. ': no class has it') end
+  local pool, pair = attr:match('^pool:(.*)$'), attr:match('^pair:(.*)$')
+  if attr == 'all' and total ~= call('ZCARD', keys.nodes(c.root)) then
+    say('nodes: their number is not that of the classes')
+  end
+  if pool and call('SCARD', keys.members(c.root, pool)) ~= total then
+    say('pool ' .. pool .. ': its members are not as many as the nodes of its classes')
+  end
+  if pair then
+    local counts = call('HGETALL', keys.lang(c.root, pair))
+    for i = 1, #counts, 2 do
+      if by_pool[counts[i]] ~= tonumber(counts[i + 1]) then
+        say('language index ' .. pair .. ': the count of pool ' .. counts[i] .. ' is wrong')
+      end
+      by_pool[counts[i]] = nil
+    end
+    for missing in pairs(by_pool) do say('language index ' .. pair .. ': pool ' .. missing .. ' is missing') end
+  end
+  return looked_at
+end
+
+-- Items are attributes and the classes that have them.
+function audit_classes.attributes(c, position, budget, say)
+  local after, used = position or '0', 0
+  while used < budget do
+    local names = pages.names(keys.attrs(c.root), after, 1)
+    if not names[1] then return nil, used end
+    used = used + 1 + (one_attribute(c, names[1], say) or 0)
+    after = ':' .. names[1]
+  end
+  return after, used
+end
+
+return audit_classes

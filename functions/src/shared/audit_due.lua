@@ -1,0 +1,88 @@
+-- Audits the due list, the holds of incarnations that ended, and the boxes of ended jobs.
+
+local audit_due = {}
+
+local kinds = {}
+
+function kinds.n(c, node, _, say)
+  local rt = nodes.read(c, node)
+  if not rt then say('due list: n' .. node .. ' is of no node') end
+end
+
+function kinds.h(c, node, _, say)
+  local rt = nodes.read(c, node)
+  if not rt or nodes.is_lost(rt) then say('due list: h' .. node .. ' is of no node that is there') end
+end
+
+function kinds.l(c, rest, _, say)
+  local call = redis.call
+  local lost = keys.lost(c.root, rest:match('^%S+'))
+  if not call('ZSCORE', lost, holds.SENTINEL) then return say('due list: l' .. rest .. ' has no holds') end
+  local page = call('ZRANGE', lost, '0', '-1', 'WITHSCORES')
+  for i = 1, #page, 2 do
+    if page[i] ~= holds.SENTINEL then
+      local rec = jobs.read(c, page[i]:sub(2))
+      if not rec then
+        say('lost hold ' .. page[i] .. ': its job record is missing')
+      elseif not rec.status then
+        c.live = c.live + 1
+      end
+    end
+  end
+  return #page / 2
+end
+
+local function box(key)
+  return function(c, _, at, say)
+    local first = redis.call('ZRANGE', key(c.root), '0', '0', 'WITHSCORES')
+    if not first[1] then return say('due list: a box that it names is empty') end
+    if tonumber(first[2]) < at then say('due list: the oldest entry of a box goes earlier than it says') end
+  end
+end
+
+kinds.f, kinds.c = box(keys.failed), box(keys.cancelled)
+
+function audit_due.list(c, position, budget, say)
+  local offset = tonumber(position or '0')
+  local page = redis.call('ZRANGE', keys.due(c.root), offset, offset + budget - 1, 'WITHSCORES')
+  local used = 0
+  for i = 1, #page, 2 do
+    used = used + 1
+    if page[i] ~= cell.SENTINEL then
+      local kind = kinds[page[i]:sub(1, 1)]
+      if not kind then
+        say('due list: ' .. page[i] .. ' is of no known kind')
+      else
+        used = used + (kind(c, page[i]:sub(2), tonumber(page[i + 1]), say) or 0)
+      end
+    end
+  end
+  if #page / 2 < budget then return nil, used end
+  return string.format('%d', offset + #page / 2), used
+end
+
+local LETTERS = { f = 'failed', e = 'expired' }
+
+local function entries(key_of, status_of, due)
+  return function(c, position, budget, say)
+    local offset = tonumber(position or '0')
+    local page = redis.call('ZRANGE', key_of(c.root), offset, offset + budget - 1, 'WITHSCORES')
+    if page[1] and not redis.call('ZSCORE', keys.due(c.root), due) then
+      say('due list: ' .. due .. ' is missing, though its box has entries')
+    end
+    for i = 1, #page, 2 do
+      local job, status = status_of(page[i])
+      local rec = jobs.read(c, job)
+      -- An entry may be a moment older than its record.
+      if rec and rec.status ~= status then say('box: job ' .. job .. ' is not ' .. tostring(status)) end
+      if not rec and tonumber(page[i + 1]) > c.now + 1000 then say('box: the record of job ' .. job .. ' is missing') end
+    end
+    if #page / 2 < budget then return nil, #page / 2 end
+    return string.format('%d', offset + #page / 2), #page / 2
+  end
+end
+
+audit_due.failed = entries(keys.failed, function(member) return member:sub(2), LETTERS[member:sub(1, 1)] end, 'f')
+audit_due.cancelled = entries(keys.cancelled, function(member) return member, 'cancelled' end, 'c')
+
+return audit_due

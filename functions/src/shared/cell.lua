@@ -1,0 +1,125 @@
+-- A call's view of its cell: the record R, the clock, the counters, and the list of deadlines.
+--
+-- R is a hash: schema, clock (the last time the cell saw), wake (no deadline in the due list is earlier),
+-- configured, grants (slots ever given), generation (of the class set), listen (someone takes jobs until then),
+-- grace (nothing is overdue until then), incarnation and class (the last ones drawn), and one counter per outcome.
+
+local cell = {}
+
+-- Deadlines nearer than this are in the due list; those further off are put there by the node's heartbeats, which
+-- look twice within it. So it is also more than any heartbeat_ttl_ms.
+cell.HORIZON_MS = 3600000
+
+-- Longer than 64 bytes, so that the sorted set that holds it never has the encoding whose cost grows with its size,
+-- and no key of that kind ever empties. It has a space, so it is no id.
+cell.SENTINEL = '~ sentinel: keeps this sorted set alive and in its skiplist encoding ~'
+
+cell.NEVER = 9007199254740991
+
+-- An outage shorter than this is no outage.
+local OUTAGE_MS = 10000
+
+local WHOLE = '%d'
+
+function cell.check_root(root)
+  if not root then errors.fail('BAD_CELL', 'KEYS[1] is missing: it takes a cell such as scheduler:{main}') end
+  if #root > 256 or not root:find('^[^{]*{[^}]+}$') then
+    errors.fail('BAD_CELL', 'KEYS[1] takes at most 256 bytes that end in a non-empty hash tag, such as ' ..
+      'scheduler:{main}, given ' .. errors.shown(root))
+  end
+end
+
+-- Reads the clock and R. `counter` is the one counter the caller is about to change.
+function cell.open(root, counter)
+  local call = redis.call
+  local time = call('TIME')
+  local r = call('HMGET', root, 'schema', 'clock', 'wake', 'configured', 'grants', 'generation', 'listen',
+    counter or 'finished')
+  local now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
+  local c = { root = root, now = now, gap = 0, counters = {} }
+  if r[1] then
+    if r[1] ~= tostring(about.schema) then
+      errors.fail('SCHEMA_MISMATCH', 'the cell has schema ' .. errors.shown(r[1]) .. ', this library has ' ..
+        about.schema .. ': deploy the library that wrote it')
+    end
+    local clock = tonumber(r[2])
+    if now < clock then c.now = clock else c.gap = now - clock end
+    c.exists = true
+    c.clock = clock
+    c.wake = tonumber(r[3])
+    c.configured = r[4] == '1'
+    c.grants = tonumber(r[5])
+    c.generation = r[6]
+    c.listen = tonumber(r[7])
+    c.counters[counter or 'finished'] = tonumber(r[8])
+  else
+    c.wake, c.grants, c.generation, c.listen = cell.NEVER, 0, '0', 0
+  end
+  c.now_text = WHOLE:format(c.now)
+  return c
+end
+
+-- Fails with CELL_MOVING while any of these keys is on another Cluster node; else how many of them exist.
+-- Every function calls it over what it is about to write or has found absent, before the first write.
+function cell.guard(c, ...)
+  return redis.call('EXISTS', c.root, ...)
+end
+
+-- Writes a new cell. The sentinel comes first: whoever finds R finds all of it.
+function cell.create(c)
+  if c.exists then return end
+  local call = redis.call
+  call('ZADD', keys.due(c.root), '+inf', cell.SENTINEL)
+  call('HSET', c.root, 'schema', about.schema, 'clock', c.now_text, 'wake', WHOLE:format(cell.NEVER),
+    'configured', '0', 'grants', '0', 'generation', '0', 'listen', '0', 'grace', '0', 'incarnation', '0', 'class', '0',
+    'reserved', '0', 'finished', '0', 'failed', '0', 'expired', '0', 'cancelled', '0', 'released', '0')
+  c.exists, c.clock = true, c.now
+end
+
+function cell.counter(c, name)
+  if not c.counters[name] then c.counters[name] = tonumber(redis.call('HGET', c.root, name) or '0') end
+  return c.counters[name]
+end
+
+-- Sets a counter, and with it the clock.
+function cell.set_counter(c, name, value)
+  redis.call('HSET', c.root, 'clock', c.now_text, name, WHOLE:format(value))
+  c.counters[name] = value
+end
+
+-- Notes that the cell saw this call. Calls that write R anyway do it there.
+function cell.touch(c)
+  if c.clock ~= c.now then redis.call('HSET', c.root, 'clock', c.now_text) end
+end
+
+-- The same for calls on the hot path that have nothing else to write to R: a second's precision is enough.
+function cell.touch_coarsely(c)
+  if c.now - c.clock > 1000 then redis.call('HSET', c.root, 'clock', c.now_text) end
+end
+
+-- True when the cell saw no call for so long that what looks overdue may only be the outage.
+function cell.was_away(c)
+  return c.gap > OUTAGE_MS and c.gap > config.value(c, 'heartbeat_ttl_ms') / 2
+end
+
+-- Puts a deadline into the due list unless an earlier one is there. R.wake goes first, so it is never too late.
+function cell.due(c, member, at)
+  local text = WHOLE:format(at)
+  if at < c.wake then
+    redis.call('HSET', c.root, 'wake', text)
+    c.wake = at
+  end
+  redis.call('ZADD', keys.due(c.root), 'LT', text, member)
+end
+
+-- Replaces a deadline.
+function cell.due_at(c, member, at)
+  local text = WHOLE:format(at)
+  if at < c.wake then
+    redis.call('HSET', c.root, 'wake', text)
+    c.wake = at
+  end
+  redis.call('ZADD', keys.due(c.root), text, member)
+end
+
+return cell

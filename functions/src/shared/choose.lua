@@ -1,0 +1,161 @@
+-- Chooses the node for a request: the lowest effective / max_jobs among the matching nodes, equal ones in turn.
+
+local choose = {}
+
+-- Up to so many classes all heads are compared; of more a sample, which moves on with every grant.
+local SAMPLE = 8
+-- So many overdue nodes are settled on the way to one that is there.
+local TRIES = 16
+-- So many classes are counted for the sentence of a refusal.
+local COUNTED = 64
+
+-- The best head among `count` classes of the list from the `first` one on, around its end; nil when none has room.
+local function best_of(c, list, total, first, count)
+  local call = redis.call
+  local best, best_load, best_used
+  for i = first, first + count - 1 do
+    local at = (i % total) * classes.WIDTH
+    local class = list:sub(at + 1, at + classes.WIDTH)
+    local head = call('ZRANGE', keys.ready(c.root, class), '0', '0', 'WITHSCORES')
+    if head[1] and head[1] ~= cell.SENTINEL then
+      local score, max_jobs = tonumber(head[2]), classes.max_jobs(class)
+      if score < max_jobs * ready.UNIT then
+        local used = score % ready.UNIT
+        local load = (score - used) / max_jobs
+        if not best or load < best_load or (load == best_load and used < best_used) then
+          best, best_load, best_used = { class = class, node = head[1], score = score }, load, used
+        end
+      end
+    end
+  end
+  return best
+end
+
+local function best(c, list)
+  local total = #list / classes.WIDTH
+  if total <= SAMPLE then return best_of(c, list, total, 0, total) end
+  local first = c.grants * SAMPLE % total
+  local found = best_of(c, list, total, first, SAMPLE)
+  local seen = SAMPLE
+  while not found and seen < total do
+    found = best_of(c, list, total, first + seen, math.min(SAMPLE, total - seen))
+    seen = seen + SAMPLE
+  end
+  return found
+end
+
+-- The pool a session remembers: "when pool pair" in one field, or nothing.
+local function remembered(c, req)
+  local sticky = redis.call('HGET', keys.session(c.root, req.session), 'sticky')
+  if not sticky then return nil end
+  req.sticky_ms, req.sticky_pool, req.sticky_pair = sticky:match('^(%S+) (%S+) (%S+)$')
+  return req.sticky_pool
+end
+
+local function find_once(c, req)
+  if req.pool then
+    local found = best(c, match.classes(c, req, req.pool))
+    if found then found.pool = req.pool end
+    return found
+  end
+  local pool = req.sticky_pool
+  if pool then
+    local found = best(c, match.classes(c, req, pool))
+    if found then
+      found.pool = pool
+      return found
+    end
+  end
+  return best(c, match.classes(c, req))
+end
+
+-- { class, node, score, pool } or nil. The pool is the one asked for, else the session's while it serves the request
+-- and has room; nil when any other was taken.
+function choose.node(c, req)
+  if not c.exists then return nil end
+  remembered(c, req)
+  for _ = 1, TRIES do
+    local found = find_once(c, req)
+    if not found or c.readonly or not settle.is_overdue_node(c, found.node) then return found end
+  end
+end
+
+-- Adds the nodes of a class to the counts: how many are out, and for which reason first.
+local function count_class(c, class, counts)
+  local call = redis.call
+  local key = keys.ready(c.root, class)
+  local full = classes.max_jobs(class) * ready.UNIT
+  local function between(from, to)
+    return call('ZCOUNT', key, ready.text(from), '(' .. ready.text(to))
+  end
+  local all = math.max(0, call('ZCARD', key) - 1)
+  local open = between(0, full)
+  local capacity = between(full, ready.BAND)
+  counts.matching = counts.matching + all
+  counts.available = counts.available + open
+  counts.capacity = counts.capacity + capacity
+  if open + capacity < all then
+    local resource = between(ready.BUSY * ready.BAND, ready.DRAINING * ready.BAND)
+    local draining = between(ready.DRAINING * ready.BAND, ready.OFFLINE * ready.BAND)
+    counts.resource = counts.resource + resource
+    counts.draining = counts.draining + draining
+    counts.offline = counts.offline + all - open - capacity - resource - draining
+  end
+end
+
+-- Counts the matching nodes by state.
+function choose.count(c, req, limit)
+  local list = match.classes(c, req, req.pool)
+  local total = #list / classes.WIDTH
+  local counts = { matching = 0, available = 0, capacity = 0, resource = 0, draining = 0, offline = 0,
+    partial = total > limit }
+  for i = 0, math.min(total, limit) - 1 do
+    count_class(c, list:sub(i * classes.WIDTH + 1, (i + 1) * classes.WIDTH), counts)
+  end
+  return counts
+end
+
+-- How many nodes there are in the classes that have all these attributes.
+local function nodes_with(c, sets)
+  local nodes_found, found = 0, match.intersect(c, sets)
+  for _, class in ipairs(found) do
+    nodes_found = nodes_found + math.max(0, redis.call('ZCARD', keys.ready(c.root, class)) - 1)
+  end
+  return nodes_found
+end
+
+-- How many nodes do not match, and for which reason first. `considered` are those of the pool asked for, else all.
+function choose.excluded(c, req)
+  local call = redis.call
+  local considered = req.pool and call('SCARD', keys.members(c.root, req.pool)) or call('ZCARD', keys.nodes(c.root))
+  local with_pair = req.pair and nodes_with(c, match.attributes(c, req, req.pool, 'pair')) or considered
+  local with_region = req.region and nodes_with(c, match.attributes(c, req, req.pool, 'region')) or with_pair
+  local with_labels = req.require and nodes_with(c, match.attributes(c, req, req.pool)) or with_region
+  return { considered = considered, pair = considered - with_pair, region = with_pair - with_region,
+    label = with_region - with_labels }
+end
+
+-- The error of a request that found no node.
+function choose.refuse(c, req)
+  local call = redis.call
+  local lang, members = keys.lang(c.root, req.pair or ''), keys.members(c.root, req.pool or '')
+  cell.guard(c, lang, members)
+  if req.pair and call('EXISTS', lang) == 0 then
+    errors.fail('NO_POOL_FOR_LANG_PAIR', 'no registered node serves ' .. errors.shown(req.pair:gsub(':', '->')))
+  end
+  if req.pool and call('EXISTS', members) == 0 then
+    errors.fail('EMPTY_POOL', 'the pool ' .. errors.shown(req.pool) .. ' has no registered node')
+  end
+  if not c.exists then errors.fail('NO_AVAILABLE_NODE', 'no node is registered in this cell') end
+  local counts = choose.count(c, req, COUNTED)
+  if counts.matching == 0 then
+    local out = choose.excluded(c, req)
+    errors.fail('NO_AVAILABLE_NODE', 'of ' .. out.considered .. ' nodes none matches: pair ' .. out.pair ..
+      ', region ' .. out.region .. ', label ' .. out.label)
+  end
+  errors.fail('NO_AVAILABLE_NODE', 'of ' .. counts.matching .. (counts.partial and ' or more' or '') ..
+    ' matching nodes none can take work: offline ' .. counts.offline .. ', draining ' .. counts.draining ..
+    ', resource ' .. counts.resource .. ', capacity ' .. counts.capacity)
+end
+
+return choose

@@ -1,0 +1,118 @@
+-- Classes: all nodes with the same pools, pairs, labels, region and max_jobs are one class. Constraints are matched
+-- against classes, so that what a request needs is decided once for all nodes that are alike.
+--
+-- A class is written as 16 digits: its number (10) and its max_jobs (6). R:classes maps the canonical description to
+-- the number, R:class:<class> keeps the description, R:attr:<attribute> has the classes with that attribute, and
+-- R:attrs lists the attributes there are.
+
+local classes = {}
+
+classes.WIDTH = 16
+
+function classes.code(number, max_jobs)
+  return string.format('%010d%06d', number, max_jobs)
+end
+
+function classes.max_jobs(class)
+  return tonumber(class:sub(11))
+end
+
+-- A sorted list without repeats, as one string; ids have no spaces.
+function classes.joined(list)
+  local seen, out = {}, {}
+  for _, item in ipairs(list or {}) do
+    if not seen[item] then
+      seen[item] = true
+      out[#out + 1] = item
+    end
+  end
+  table.sort(out)
+  return table.concat(out, ' ')
+end
+
+function classes.list(joined)
+  local out = {}
+  for item in joined:gmatch('%S+') do out[#out + 1] = item end
+  return out
+end
+
+-- The same description always gives the same text. Spaces separate the items, line ends the parts.
+local function canonical(desc)
+  return table.concat({ string.format('%d', desc.max_jobs), desc.region, desc.pools, desc.pairs, desc.labels }, '\n')
+end
+
+-- The names of the attribute sets a class belongs to.
+function classes.attributes(desc)
+  local out = { 'all' }
+  if desc.region ~= '' then out[#out + 1] = 'region:' .. desc.region end
+  for _, pool in ipairs(classes.list(desc.pools)) do out[#out + 1] = 'pool:' .. pool end
+  for _, pair in ipairs(classes.list(desc.pairs)) do out[#out + 1] = 'pair:' .. pair end
+  for _, label in ipairs(classes.list(desc.labels)) do out[#out + 1] = 'label:' .. label end
+  return out
+end
+
+-- The description of a class, or nil.
+function classes.read(c, class)
+  local fields = redis.call('HMGET', keys.class(c.root, class), 'max_jobs', 'region', 'pools', 'pairs', 'labels')
+  if not fields[1] then return nil end
+  return { max_jobs = tonumber(fields[1]), region = fields[2], pools = fields[3], pairs = fields[4],
+    labels = fields[5] }
+end
+
+-- Finds the class of a description, or plans a new one: { class, new, number }. A class whose number R does not know
+-- yet is one whose creation was interrupted: it is written again.
+function classes.plan(c, desc)
+  local call = redis.call
+  local drawn = tonumber(call('HGET', c.root, 'class') or '0')
+  local number = tonumber(call('ZSCORE', keys.classes(c.root), canonical(desc)) or '0')
+  local new = number == 0 or number > drawn
+  if number == 0 then number = drawn + 1 end
+  return { desc = desc, new = new, number = number, class = classes.code(number, desc.max_jobs) }
+end
+
+-- The keys a plan writes to, for the guard.
+function classes.keys_of(c, plan, out)
+  out[#out + 1] = keys.ready(c.root, plan.class)
+  if plan.new then
+    out[#out + 1] = keys.class(c.root, plan.class)
+    out[#out + 1] = keys.classes(c.root)
+    out[#out + 1] = keys.attrs(c.root)
+    for _, attr in ipairs(classes.attributes(plan.desc)) do out[#out + 1] = keys.attr(c.root, attr) end
+  end
+end
+
+-- Writes a planned class. Match results are cached under the generation of the class set: a new one starts empty.
+function classes.create(c, plan)
+  if not plan.new then return end
+  local call = redis.call
+  local desc = plan.desc
+  call('HSET', keys.class(c.root, plan.class), 'max_jobs', string.format('%d', desc.max_jobs), 'region', desc.region,
+    'pools', desc.pools, 'pairs', desc.pairs, 'labels', desc.labels)
+  call('ZADD', keys.ready(c.root, plan.class), '+inf', cell.SENTINEL)
+  for _, attr in ipairs(classes.attributes(desc)) do
+    call('SADD', keys.attr(c.root, attr), plan.class)
+    call('ZADD', keys.attrs(c.root), '0', attr)
+  end
+  call('DEL', keys.match(c.root, c.generation))
+  c.generation = string.format('%d', c.generation + 1)
+  call('ZADD', keys.classes(c.root), string.format('%d', plan.number), canonical(desc))
+  call('HSET', c.root, 'class', string.format('%d', plan.number), 'generation', c.generation)
+end
+
+-- Deletes a class that has no nodes left. The description goes last: an interrupted deletion can be repeated.
+function classes.drop_if_empty(c, class)
+  local call = redis.call
+  if call('ZCARD', keys.ready(c.root, class)) > 1 then return end
+  local desc = classes.read(c, class)
+  if not desc then return end
+  for _, attr in ipairs(classes.attributes(desc)) do
+    call('SREM', keys.attr(c.root, attr), class)
+    if call('EXISTS', keys.attr(c.root, attr)) == 0 then call('ZREM', keys.attrs(c.root), attr) end
+  end
+  call('ZREM', keys.classes(c.root), canonical(desc))
+  call('DEL', keys.ready(c.root, class), keys.class(c.root, class))
+end
+
+classes.canonical = canonical
+
+return classes

@@ -1,0 +1,72 @@
+-- How a call ends early, and what a caller sees of it.
+
+local errors = {}
+
+-- Ends the call with `CODE sentence`. Only before the call's first write.
+function errors.fail(code, sentence)
+  error({ reply = code .. ' ' .. sentence })
+end
+
+-- A caller's value, short and printable, for a sentence.
+function errors.shown(value)
+  if #value > 64 then value = value:sub(1, 61) .. '...' end
+  return "'" .. value:gsub('%c', '?') .. "'"
+end
+
+function errors.bad_argument(name, takes, given)
+  errors.fail('BAD_ARGUMENT', name .. ' takes ' .. takes .. ', given ' .. errors.shown(given))
+end
+
+function errors.unknown_node(node)
+  errors.fail('UNKNOWN_NODE', 'no node ' .. errors.shown(node) .. ' is registered: call lockless_register')
+end
+
+function errors.stale_node(node)
+  errors.fail('STALE_NODE', 'node ' .. errors.shown(node) ..
+    ' was lost or replaced by a newer incarnation: register it again')
+end
+
+function errors.no_such_job(job)
+  errors.fail('NO_SUCH_JOB', 'there is no job ' .. errors.shown(job))
+end
+
+function errors.node_mismatch(job, node)
+  errors.fail('NODE_MISMATCH', 'job ' .. errors.shown(job) .. ' is on node ' .. errors.shown(node))
+end
+
+function errors.wrong_state(job, state)
+  errors.fail('WRONG_STATE', 'job ' .. errors.shown(job) .. ' is ' .. state)
+end
+
+-- Words in Redis's own errors that say that part of the cell is on another Cluster node.
+local MOVING = { 'non local key', 'TRYAGAIN', 'ASK ', 'MOVED ' }
+
+-- Turns `user_function:123:` at the start of a Lua error into the source's file and line.
+local function located(message)
+  local line, text = message:match('^[^:]*:(%d+): (.*)$')
+  line = tonumber(line)
+  if not line then return message end
+  local file, first = 'lockless.lua', 1
+  for _, source in ipairs(about.sources) do
+    if source[2] <= line then file, first = source[1], source[2] end
+  end
+  return file .. ':' .. (line - first + 1) .. ': ' .. text
+end
+
+-- The error reply for anything that was raised: our own, Redis's, or a defect of the library.
+function errors.caught(raised)
+  if type(raised) == 'table' and raised.reply then
+    return redis.error_reply(raised.reply)
+  end
+  if type(raised) == 'table' and raised.err then
+    for _, word in ipairs(MOVING) do
+      if raised.err:find(word, 1, true) then
+        return redis.error_reply('CELL_MOVING the cell is being moved between Cluster nodes: try again')
+      end
+    end
+    return redis.error_reply(raised.err)
+  end
+  return redis.error_reply('ERR lockless defect at ' .. located(tostring(raised)))
+end
+
+return errors

@@ -1,0 +1,98 @@
+-- Holds: the slots taken on a node. R:node:slots:<node> is a sorted set with one member per hold, 'j' and the job id,
+-- and a sentinel, so that the key exists as long as the node is there.
+--
+-- The score is the hold's state and its deadline in one:
+--   deadline                      reserved    dispatched, the node must acknowledge by then
+--   10^13 + deadline              dispatched  without ACK: the node may run it, and must have stopped by then
+--   2 * 10^13 + deadline          running     acknowledged; the run limit
+--   3 * 10^13                     stopping    ended for everyone but the node, which is told to stop it
+
+local holds = {}
+
+holds.DISPATCHED = 10000000000000
+holds.RUNNING = 20000000000000
+holds.STOPPING = 30000000000000
+holds.STOPPING_TEXT = '30000000000000'
+holds.SENTINEL = '#'
+
+function holds.text(band, deadline)
+  return string.format('%d', band + deadline)
+end
+
+-- The state and the deadline in ms (none while stopping) of a score.
+function holds.state(score)
+  if score < holds.DISPATCHED then return 'reserved', score end
+  if score < holds.RUNNING then return 'dispatched', score - holds.DISPATCHED end
+  if score < holds.STOPPING then return 'running', score - holds.RUNNING end
+  return 'stopping'
+end
+
+-- The score of a job's hold on a node, or nil.
+function holds.score(c, node, job)
+  return tonumber(redis.call('ZSCORE', keys.slots(c.root, node), 'j' .. job) or nil)
+end
+
+-- Gives a slot back: the node's place in the ready index is set from its holds, then the hold goes. The hold is last,
+-- because whoever repeats an interrupted call knows by it that there is something left to do.
+function holds.free(c, node, rt, job)
+  ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) - 1 + rt.foreign)
+  redis.call('ZREM', keys.slots(c.root, node), 'j' .. job)
+end
+
+-- The jobs a node must stop, at most 64.
+function holds.to_stop(c, node)
+  local stop = redis.call('ZRANGEBYSCORE', keys.slots(c.root, node), holds.STOPPING_TEXT, holds.STOPPING_TEXT,
+    'LIMIT', '0', '64')
+  for i = 1, #stop do stop[i] = stop[i]:sub(2) end
+  return stop
+end
+
+-- The bounds of the three bands that have deadlines.
+local BANDS = {
+  { 0, '-inf', '(10000000000000' },
+  { holds.DISPATCHED, '10000000000000', '(20000000000000' },
+  { holds.RUNNING, '20000000000000', '(30000000000000' },
+}
+
+-- The earliest deadline of a node's holds, or nil.
+function holds.earliest(c, node)
+  local earliest
+  for _, band in ipairs(BANDS) do
+    local first = redis.call('ZRANGEBYSCORE', keys.slots(c.root, node), band[2], band[3], 'WITHSCORES', 'LIMIT', '0', '1')
+    if first[2] then
+      local deadline = tonumber(first[2]) - band[1]
+      if not earliest or deadline < earliest then earliest = deadline end
+    end
+  end
+  return earliest
+end
+
+-- Up to `limit` holds whose deadline has passed: { job, score, job, score, ... }.
+function holds.overdue(c, node, limit)
+  local out = {}
+  for _, band in ipairs(BANDS) do
+    local left = limit - #out / 2
+    if left <= 0 then break end
+    local page = redis.call('ZRANGEBYSCORE', keys.slots(c.root, node), band[2], holds.text(band[1], c.now),
+      'WITHSCORES', 'LIMIT', '0', left)
+    for i = 1, #page, 2 do
+      out[#out + 1] = page[i]:sub(2)
+      out[#out + 1] = tonumber(page[i + 1])
+    end
+  end
+  return out
+end
+
+-- Cuts a node off from its holds in one step, however many there are. They are settled in pages through the due list.
+function holds.abandon(c, node, incarnation)
+  local call = redis.call
+  local slots = keys.slots(c.root, node)
+  if call('ZCARD', slots) > 1 then
+    cell.due(c, 'l' .. incarnation .. ' ' .. node, c.now)
+    call('RENAME', slots, keys.lost(c.root, incarnation))
+  else
+    call('DEL', slots)
+  end
+end
+
+return holds

@@ -1,0 +1,65 @@
+-- The indexes of the minimal spec: R:pool:<pool>:members (node ids) and R:lang:<src>:<tgt> (pool -> how many of its
+-- nodes serve the pair). They are written when a node's description changes, never on the way of a job.
+
+local index = {}
+
+local NOTHING = { pools = '', pairs = '' }
+
+-- The keys a change from one description to another writes to, for the guard.
+function index.keys_of(c, old, new, out)
+  for _, desc in ipairs({ old or NOTHING, new or NOTHING }) do
+    for _, pool in ipairs(classes.list(desc.pools)) do out[#out + 1] = keys.members(c.root, pool) end
+    for _, pair in ipairs(classes.list(desc.pairs)) do out[#out + 1] = keys.lang(c.root, pair) end
+  end
+end
+
+local function set_of(joined)
+  local out = {}
+  for _, item in ipairs(classes.list(joined)) do out[item] = true end
+  return out
+end
+
+local function add(c, pair, pool, by)
+  local key = keys.lang(c.root, pair)
+  if redis.call('HINCRBY', key, pool, by) <= 0 then redis.call('HDEL', key, pool) end
+end
+
+-- Counts a pair's nodes in a pool anew, from the classes.
+local function recount(c, pair, pool)
+  local call = redis.call
+  local key = keys.lang(c.root, pair)
+  local nodes = 0
+  for _, class in ipairs(call('SINTER', keys.attr(c.root, 'pair:' .. pair), keys.attr(c.root, 'pool:' .. pool))) do
+    nodes = nodes + math.max(0, call('ZCARD', keys.ready(c.root, class)) - 1)
+  end
+  if nodes > 0 then call('HSET', key, pool, nodes) else call('HDEL', key, pool) end
+end
+
+-- Moves a node from one description to another. `interrupted` says that an earlier call may have done part of it; the
+-- counts are then made anew instead of being moved by one.
+function index.move(c, node, old, new, interrupted)
+  local call = redis.call
+  old, new = old or NOTHING, new or NOTHING
+  if old.pools == new.pools and old.pairs == new.pairs and not interrupted then return end
+  local old_pools, new_pools = set_of(old.pools), set_of(new.pools)
+  local old_pairs, new_pairs = set_of(old.pairs), set_of(new.pairs)
+  for pool in pairs(new_pools) do call('SADD', keys.members(c.root, pool), node) end
+  for pool in pairs(old_pools) do
+    if not new_pools[pool] then call('SREM', keys.members(c.root, pool), node) end
+  end
+  local function each(pairs_of, pools_of, other_pairs, other_pools, by)
+    for pair in pairs(pairs_of) do
+      for pool in pairs(pools_of) do
+        if interrupted then
+          recount(c, pair, pool)
+        elseif not (other_pairs[pair] and other_pools[pool]) then
+          add(c, pair, pool, by)
+        end
+      end
+    end
+  end
+  each(new_pairs, new_pools, old_pairs, old_pools, 1)
+  each(old_pairs, old_pools, new_pairs, new_pools, -1)
+end
+
+return index

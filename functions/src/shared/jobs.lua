@@ -1,0 +1,101 @@
+-- Job records.
+--
+-- R:job:<job> is a hash: d (the description, packed), p (payload), s (started, ms), and once it has ended
+-- f ("status ended ordinal"), r (result), e (reason); x is the progress noted last.
+-- A live job's state is not in it: it is the score of its hold (holds.lua). Ids have no spaces, so a space separates.
+--
+-- The ordinal is the value of the cell's counter of that status with this job in it. It makes counting idempotent:
+-- whoever finishes an interrupted call can tell whether the job was counted.
+
+local jobs = {}
+
+local PACKED = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$'
+
+-- kind is 'd' for a job that was dispatched, 'r' for a reservation; grant is the number of the grant that made it.
+function jobs.pack(node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, session)
+  return node .. ' ' .. class .. ' ' .. kind .. ' ' .. created .. ' ' .. ack_ms .. ' ' .. ttl_ms .. ' ' .. grant ..
+    ' ' .. src .. ' ' .. tgt .. ' ' .. session
+end
+
+local function unpack_record(packed, final)
+  local rec = {}
+  rec.node, rec.class, rec.kind, rec.created, rec.ack_ms, rec.ttl_ms, rec.grant, rec.src, rec.tgt, rec.session =
+    packed:match(PACKED)
+  if final then
+    rec.final = final
+    rec.status, rec.ended, rec.ordinal = final:match('^(%S+) (%S+) (%S+)$')
+  end
+  return rec
+end
+
+-- The record without payload and result, or nil.
+function jobs.read(c, job)
+  local fields = redis.call('HMGET', keys.job(c.root, job), 'd', 'f')
+  if fields[1] then return unpack_record(fields[1], fields[2]) end
+end
+
+function jobs.read_with_payload(c, job)
+  local fields = redis.call('HMGET', keys.job(c.root, job), 'd', 'f', 'p')
+  if not fields[1] then return nil end
+  local rec = unpack_record(fields[1], fields[2])
+  rec.payload = fields[3]
+  return rec
+end
+
+-- Everything, for a reader.
+function jobs.read_all(c, job)
+  local fields = redis.call('HMGET', keys.job(c.root, job), 'd', 'f', 'p', 's', 'r', 'e', 'x')
+  if not fields[1] then return nil end
+  local rec = unpack_record(fields[1], fields[2])
+  rec.payload, rec.started, rec.result, rec.reason, rec.progress = fields[3], fields[4], fields[5], fields[6], fields[7]
+  return rec
+end
+
+-- The box an ended job is listed in, and its member there; nil for finished ones.
+local function box_of(c, job, status)
+  if status == 'cancelled' then return keys.cancelled(c.root), job, 'c' end
+  if status == 'failed' then return keys.failed(c.root), 'f' .. job, 'f' end
+  if status == 'expired' then return keys.failed(c.root), 'e' .. job, 'f' end
+end
+
+-- Lets an ended job's record go after keep_finished_ms. Only once its hold goes, so that every hold has its record.
+function jobs.let_go(c, job)
+  redis.call('PEXPIRE', keys.job(c.root, job), string.format('%d', config.value(c, 'keep_finished_ms')))
+end
+
+-- Writes the end of a job: status, reason, result, its box and the counter. Idempotent when `rec` has a status
+-- already: then it only makes sure that all of it was written.
+function jobs.finish(c, job, rec, status, reason, result)
+  local call = redis.call
+  local key = keys.job(c.root, job)
+  local count = cell.counter(c, rec.status or status)
+  local ordinal = tonumber(rec.ordinal) or count + 1
+  if not rec.status then
+    local final = status .. ' ' .. c.now_text .. ' ' .. string.format('%d', ordinal)
+    if result and reason then
+      call('HSET', key, 'f', final, 'r', result, 'e', reason)
+    elseif result then
+      call('HSET', key, 'f', final, 'r', result)
+    elseif reason then
+      call('HSET', key, 'f', final, 'e', reason)
+    else
+      call('HSET', key, 'f', final)
+    end
+    rec.status = status
+  end
+  local box, member, due = box_of(c, job, rec.status)
+  if box then
+    local keep_ms = config.value(c, 'keep_finished_ms')
+    call('ZADD', box, string.format('%d', c.now + keep_ms), member)
+    cell.due(c, due, c.now + keep_ms)
+  end
+  if count < ordinal then cell.set_counter(c, rec.status, ordinal) end
+end
+
+-- The fields of a job item.
+function jobs.item(job, rec, deadline)
+  return { 'job_id', job, 'payload', rec.payload or '', 'session_id', rec.session, 'src_lang', rec.src,
+    'tgt_lang', rec.tgt, 'attempt', 1, 'deadline_ts', deadline }
+end
+
+return jobs

@@ -1,0 +1,27 @@
+-- Every key of a cell. R is the root key; all others are R, ':' and a suffix, so that they share its slot.
+
+local keys = {}
+
+function keys.config(root) return root .. ':config' end
+function keys.nodes(root) return root .. ':nodes' end
+function keys.info(root, node) return root .. ':node:info:' .. node end
+function keys.runtime(root, node) return root .. ':node:runtime:' .. node end
+function keys.slots(root, node) return root .. ':node:slots:' .. node end
+function keys.request(root, node) return root .. ':node:request:' .. node end
+function keys.members(root, pool) return root .. ':pool:' .. pool .. ':members' end
+function keys.lang(root, pair) return root .. ':lang:' .. pair end
+function keys.classes(root) return root .. ':classes' end
+function keys.class(root, class) return root .. ':class:' .. class end
+function keys.ready(root, class) return root .. ':ready:' .. class end
+function keys.attrs(root) return root .. ':attrs' end
+function keys.attr(root, attr) return root .. ':attr:' .. attr end
+function keys.match(root, generation) return root .. ':match:' .. generation end
+function keys.job(root, job) return root .. ':job:' .. job end
+function keys.session(root, session) return root .. ':session:' .. session end
+function keys.due(root) return root .. ':due' end
+function keys.lost(root, incarnation) return root .. ':lost:' .. incarnation end
+function keys.failed(root) return root .. ':failed' end
+function keys.cancelled(root) return root .. ':cancelled' end
+function keys.wake(root) return root .. ':wake' end
+
+return keys

@@ -1,0 +1,98 @@
+-- Nodes.
+--
+-- R:node:info:<node> is what the node says of itself (region, pools, pairs, labels, cap_json); `indexing` is 1 while
+-- its place in the indexes is being changed. R:node:runtime:<node> is what the calls on a job's way need, and what
+-- heartbeats change: class, incarnation, instance, flags (see ready.lua), foreign, reported, until (presence),
+-- scan (when its far deadlines are looked at next), seen, cpu, gpu, mem, mem_mb.
+
+local nodes = {}
+
+-- The runtime of a node, or nil.
+function nodes.read(c, node)
+  local f = redis.call('HMGET', keys.runtime(c.root, node), 'class', 'incarnation', 'flags', 'foreign', 'until', 'scan',
+    'instance')
+  if not f[1] then return nil end
+  return { class = f[1], incarnation = f[2], flags = f[3], foreign = tonumber(f[4]), until_ms = tonumber(f[5]),
+    scan_ms = tonumber(f[6]), instance = f[7] }
+end
+
+function nodes.is_lost(rt)
+  return rt.flags:find('l', 1, true) ~= nil
+end
+
+-- The runtime of a node whose own word this call is: fenced when it was lost or is not the newest incarnation.
+function nodes.own_word(c, node, incarnation)
+  local rt = nodes.read(c, node)
+  if not rt then
+    cell.guard(c, keys.runtime(c.root, node))
+    errors.unknown_node(node)
+  end
+  if nodes.is_lost(rt) or (incarnation and incarnation ~= tonumber(rt.incarnation)) then errors.stale_node(node) end
+  return rt
+end
+
+-- The holds of a node: one member of its slots is the sentinel.
+function nodes.held(c, node)
+  return math.max(0, redis.call('ZCARD', keys.slots(c.root, node)) - 1)
+end
+
+-- offline, draining, busy, full or ready, in this order.
+function nodes.state(rt, held)
+  local band = ready.band(rt.flags)
+  if band == ready.OFFLINE then return 'offline' end
+  if band == ready.DRAINING then return 'draining' end
+  if band == ready.BUSY then return 'busy' end
+  if held + rt.foreign >= classes.max_jobs(rt.class) then return 'full' end
+  return 'ready'
+end
+
+function nodes.set_flag(flags, flag, on)
+  local without = flags:gsub(flag, '')
+  return on and without .. flag or without
+end
+
+-- Moves a node from its class to a planned one. The runtime still names the old class, so that an interrupted move is
+-- found and finished by the next call of the same kind; the caller writes the new class there last.
+function nodes.move_class(c, node, rt, plan, flags, effective)
+  local call = redis.call
+  classes.create(c, plan)
+  if rt and rt.class ~= plan.class then
+    local used = tonumber(call('ZSCORE', keys.ready(c.root, rt.class), node) or '0') % ready.UNIT
+    local score = ready.band(flags) * ready.BAND + effective * ready.UNIT + used
+    call('ZADD', keys.ready(c.root, plan.class), ready.text(score), node)
+    call('ZREM', keys.ready(c.root, rt.class), node)
+  else
+    ready.place(c, plan.class, node, flags, effective)
+  end
+end
+
+-- Takes a node out of everything. Its holds were abandoned before.
+function nodes.remove(c, node, rt, interrupted)
+  local call = redis.call
+  local root = c.root
+  local desc = classes.read(c, rt.class)
+  call('HSET', keys.info(root, node), 'indexing', '1')
+  call('ZREM', keys.ready(root, rt.class), node)
+  index.move(c, node, desc, nil, interrupted)
+  classes.drop_if_empty(c, rt.class)
+  call('ZREM', keys.due(root), 'n' .. node, 'h' .. node)
+  call('ZREM', keys.nodes(root), node)
+  call('DEL', keys.info(root, node), keys.runtime(root, node), keys.slots(root, node), keys.request(root, node))
+end
+
+-- The keys `remove` writes to, for the guard.
+function nodes.keys_of_removal(c, node, rt, out)
+  local root = c.root
+  for _, key in ipairs({ keys.info(root, node), keys.runtime(root, node), keys.slots(root, node),
+    keys.request(root, node), keys.ready(root, rt.class), keys.class(root, rt.class), keys.classes(root),
+    keys.attrs(root), keys.due(root), keys.nodes(root) }) do
+    out[#out + 1] = key
+  end
+  local desc = classes.read(c, rt.class)
+  if desc then
+    index.keys_of(c, desc, nil, out)
+    for _, attr in ipairs(classes.attributes(desc)) do out[#out + 1] = keys.attr(root, attr) end
+  end
+end
+
+return nodes

@@ -1,0 +1,16 @@
+-- Pages over sorted sets of names: the cursor is '0' at both ends, else ':' and the last name given.
+
+local pages = {}
+
+-- The names after the cursor, in order, and the next cursor.
+function pages.names(key, cursor, count)
+  local from = '-'
+  if cursor ~= '0' then
+    if cursor:sub(1, 1) ~= ':' then errors.bad_argument('cursor', "0, or what the page before returned", cursor) end
+    from = '(' .. cursor:sub(2)
+  end
+  local names = redis.call('ZRANGEBYLEX', key, from, '+', 'LIMIT', '0', count)
+  return names, #names < count and '0' or ':' .. names[#names]
+end
+
+return pages

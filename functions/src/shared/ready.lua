@@ -1,0 +1,38 @@
+-- The ready index: for each class a sorted set of all its nodes, the next one to take work first.
+--
+-- A score is one whole number below 2^53: band * 2^50 + effective * 2^32 + the grant that used the node last.
+-- Band 0 may take work; the others never come first, and tell explain why. So the head of the set is the least loaded
+-- node, among equals the least recently used one; a full node is one whose effective load reached max_jobs.
+
+local ready = {}
+
+ready.UNIT = 4294967296
+ready.BAND = 1125899906842624
+ready.BUSY, ready.DRAINING, ready.OFFLINE = 1, 2, 3
+
+-- The flags of a node: l lost, o said to be offline, d draining, b over a resource threshold.
+function ready.band(flags)
+  if flags:find('[lo]') then return ready.OFFLINE end
+  if flags:find('d', 1, true) then return ready.DRAINING end
+  if flags:find('b', 1, true) then return ready.BUSY end
+  return 0
+end
+
+function ready.text(score)
+  return string.format('%d', score)
+end
+
+function ready.effective(score)
+  local load = score % ready.BAND
+  return (load - load % ready.UNIT) / ready.UNIT
+end
+
+-- Sets a node's place from what is known of it, keeping when it was used last.
+function ready.place(c, class, node, flags, effective)
+  local key = keys.ready(c.root, class)
+  local before = tonumber(redis.call('ZSCORE', key, node) or nil)
+  local score = ready.band(flags) * ready.BAND + effective * ready.UNIT + (before or 0) % ready.UNIT
+  if score ~= before then redis.call('ZADD', key, ready.text(score), node) end
+end
+
+return ready

@@ -1,0 +1,197 @@
+-- Settles what is due. R:due is the cell's one list of deadlines, score = ms, members by their first letter:
+--   n<node>                presence of a node; of a lost one: when it is forgotten
+--   h<node>                no hold of the node has an earlier deadline within the horizon
+--   l<incarnation> <node>  holds of an incarnation that ended, to be settled in pages
+--   f, c                   the boxes of failed and expired, and of cancelled jobs: when the oldest entry goes
+
+local settle = {}
+
+-- How much each write call settles before its own work.
+local PER_CALL = 16
+
+-- What is due in the due list, by kind. Each returns how many items it settled, at least 1.
+local kinds = {}
+
+local function lose(c, node, rt)
+  local call = redis.call
+  local root = c.root
+  cell.guard(c, keys.due(root), keys.runtime(root, node), keys.slots(root, node), keys.ready(root, rt.class),
+    keys.lost(root, rt.incarnation))
+  local forget_at = c.now + config.value(c, 'forget_node_ms')
+  local flags = nodes.set_flag(rt.flags, 'l', true)
+  holds.abandon(c, node, rt.incarnation)
+  ready.place(c, rt.class, node, flags, 0)
+  call('HSET', keys.runtime(root, node), 'flags', flags, 'foreign', '0', 'until', string.format('%d', forget_at))
+  call('ZREM', keys.due(root), 'h' .. node)
+  cell.due_at(c, 'n' .. node, forget_at)
+end
+
+local function forget(c, node, rt)
+  local touched = {}
+  nodes.keys_of_removal(c, node, rt, touched)
+  cell.guard(c, unpack(touched))
+  nodes.remove(c, node, rt, redis.call('HGET', keys.info(c.root, node), 'indexing') == '1')
+end
+
+function kinds.n(c, node)
+  local rt = nodes.read(c, node)
+  if not rt then
+    cell.guard(c, keys.due(c.root), keys.runtime(c.root, node))
+    redis.call('ZREM', keys.due(c.root), 'n' .. node)
+  elseif rt.until_ms > c.now then
+    cell.due_at(c, 'n' .. node, rt.until_ms)
+  elseif nodes.is_lost(rt) then
+    forget(c, node, rt)
+  else
+    lose(c, node, rt)
+  end
+  return 1
+end
+
+local UNHEARD = {
+  reserved = 'not acknowledged in time',
+  dispatched = 'run limit passed before it was acknowledged',
+  running = 'run limit passed',
+}
+
+-- A hold whose deadline has passed. One that was never acknowledged is free again; one that may be running has
+-- expired for everyone but its node, which is told to stop it.
+local function expire(c, node, rt, job, score)
+  local call = redis.call
+  local state = holds.state(score)
+  local rec = jobs.read(c, job)
+  cell.guard(c, keys.job(c.root, job), keys.slots(c.root, node), keys.ready(c.root, rt.class), keys.due(c.root),
+    keys.failed(c.root))
+  if rec then jobs.finish(c, job, rec, 'expired', UNHEARD[state]) end
+  if state == 'running' then
+    call('ZADD', keys.slots(c.root, node), 'XX', holds.STOPPING_TEXT, 'j' .. job)
+  else
+    jobs.let_go(c, job)
+    holds.free(c, node, rt, job)
+  end
+end
+
+function kinds.h(c, node, budget)
+  local rt = nodes.read(c, node)
+  if not rt or nodes.is_lost(rt) then
+    cell.guard(c, keys.due(c.root), keys.runtime(c.root, node))
+    redis.call('ZREM', keys.due(c.root), 'h' .. node)
+    return 1
+  end
+  local overdue = holds.overdue(c, node, budget)
+  for i = 1, #overdue, 2 do expire(c, node, rt, overdue[i], overdue[i + 1]) end
+  local earliest = holds.earliest(c, node)
+  if earliest then
+    cell.due_at(c, 'h' .. node, earliest)
+  else
+    redis.call('ZREM', keys.due(c.root), 'h' .. node)
+  end
+  return math.max(1, #overdue / 2)
+end
+
+function kinds.l(c, rest, budget)
+  local call = redis.call
+  local lost = keys.lost(c.root, rest:match('^%S+'))
+  local page = call('ZRANGE', lost, '0', budget - 1, 'WITHSCORES')
+  local settled = 0
+  for i = 1, #page, 2 do
+    if page[i] ~= holds.SENTINEL then
+      local job = page[i]:sub(2)
+      local rec = jobs.read(c, job)
+      cell.guard(c, lost, keys.job(c.root, job), keys.due(c.root), keys.failed(c.root))
+      -- A stopping hold's job had ended before.
+      if rec and holds.state(tonumber(page[i + 1])) ~= 'stopping' then
+        jobs.finish(c, job, rec, 'expired', 'node lost')
+      end
+      jobs.let_go(c, job)
+      call('ZREM', lost, page[i])
+      settled = settled + 1
+    end
+  end
+  if call('ZCARD', lost) <= 1 then
+    cell.guard(c, lost, keys.due(c.root))
+    call('DEL', lost)
+    call('ZREM', keys.due(c.root), 'l' .. rest)
+  end
+  return math.max(1, settled)
+end
+
+-- Takes entries whose record has gone out of a box.
+local function trim(c, member, box, budget)
+  local call = redis.call
+  local old = call('ZRANGEBYSCORE', box, '-inf', c.now_text, 'LIMIT', '0', budget)
+  cell.guard(c, box, keys.due(c.root))
+  for _, entry in ipairs(old) do call('ZREM', box, entry) end
+  local first = call('ZRANGE', box, '0', '0', 'WITHSCORES')
+  if first[2] then
+    cell.due_at(c, member, tonumber(first[2]))
+  else
+    call('ZREM', keys.due(c.root), member)
+  end
+  return math.max(1, #old)
+end
+
+function kinds.f(c, _, budget) return trim(c, 'f', keys.failed(c.root), budget) end
+function kinds.c(c, _, budget) return trim(c, 'c', keys.cancelled(c.root), budget) end
+
+-- Settles up to `limit` items and notes when to look again. c.backlog says whether more is overdue.
+local function pass(c, limit)
+  local call = redis.call
+  local due = keys.due(c.root)
+  local settled = 0
+  while settled < limit do
+    local items = call('ZRANGEBYSCORE', due, '-inf', c.now_text, 'LIMIT', '0', math.min(limit - settled, 64))
+    if #items == 0 then break end
+    for _, item in ipairs(items) do
+      if settled < limit then
+        settled = settled + kinds[item:sub(1, 1)](c, item:sub(2), limit - settled)
+      end
+    end
+  end
+  local first = call('ZRANGE', due, '0', '0', 'WITHSCORES')
+  local wake = cell.NEVER
+  if first[1] and first[1] ~= cell.SENTINEL then wake = tonumber(first[2]) end
+  c.wake = wake
+  c.backlog = wake <= c.now
+  call('HSET', c.root, 'clock', c.now_text, 'wake', string.format('%d', wake))
+  c.clock = c.now
+  return settled
+end
+
+-- Whether anything may be settled now. After a time without any call nothing is overdue for one heartbeat_ttl_ms:
+-- those who were meant to speak could not.
+local function may_settle(c)
+  if not c.exists then return false end
+  if cell.was_away(c) then
+    cell.guard(c, keys.due(c.root))
+    redis.call('HSET', c.root, 'clock', c.now_text, 'grace',
+      string.format('%d', c.now + config.value(c, 'heartbeat_ttl_ms')))
+    c.gap, c.clock = 0, c.now
+    return false
+  end
+  if c.now < c.wake then return false end
+  return c.now >= tonumber(redis.call('HGET', c.root, 'grace'))
+end
+
+-- What each write call does first.
+function settle.first(c)
+  if may_settle(c) then return pass(c, PER_CALL) end
+  return 0
+end
+
+-- Settles up to `limit` items.
+function settle.up_to(c, limit)
+  if may_settle(c) then return pass(c, limit) end
+  return 0
+end
+
+-- With overdue items left over, a node that is about to be used may be one of them.
+function settle.is_overdue_node(c, node)
+  if not c.backlog then return false end
+  local at = redis.call('ZSCORE', keys.due(c.root), 'n' .. node)
+  if not at or tonumber(at) > c.now then return false end
+  kinds.n(c, node)
+  return true
+end
+
+return settle

@@ -1,0 +1,25 @@
+-- A node's word on a job that does not hold the slot one would expect: says what is wrong, in the order of the errors.
+
+local word = {}
+
+-- The record and the node's runtime when the word may be heard. A live record without a hold is one whose node was
+-- lost and that is about to be settled: its status is given as expired.
+function word.on_job(c, job, node, incarnation)
+  local rt = nodes.read(c, node)
+  local rec = jobs.read(c, job)
+  if not (rt and rec) then cell.guard(c, keys.runtime(c.root, node), keys.job(c.root, job)) end
+  if not rt then errors.unknown_node(node) end
+  if not rec or rec.status == 'released' then errors.no_such_job(job) end
+  if rec.node ~= node then errors.node_mismatch(job, rec.node) end
+  if nodes.is_lost(rt) or (incarnation and incarnation ~= tonumber(rt.incarnation)) then errors.stale_node(node) end
+  return rec, rt, rec.status or 'expired'
+end
+
+-- The incarnation given with a word about a job that is held is the node's own.
+function word.is_current(c, node, incarnation)
+  if incarnation and incarnation ~= tonumber(redis.call('HGET', keys.runtime(c.root, node), 'incarnation')) then
+    errors.stale_node(node)
+  end
+end
+
+return word

@@ -1,0 +1,86 @@
+-- lockless_take node [COUNT n] [REQUEST id]
+--
+-- Hands the node its dispatched jobs and acknowledges them, and names the jobs it must stop. The same REQUEST as last
+-- time gives what it gave then and changes nothing.
+--
+-- Reply:  [[job item, ...], [stop ids]]
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
+-- Calls:  6 with nothing to hand over, 3 more per job, 2 more with REQUEST
+
+local DEFAULT_COUNT = 16
+-- After a take, dispatches are announced on R:wake for so long. A caller that waits asks again sooner than that.
+local LISTEN_MS = 120000
+
+-- Dispatched becomes running.
+local function start(c, node, job, deadline)
+  redis.call('HSET', keys.job(c.root, job), 's', c.now_text)
+  if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
+  redis.call('ZADD', keys.slots(c.root, node), 'XX', holds.text(holds.RUNNING, deadline), 'j' .. job)
+end
+
+-- What was given for the last request, or nil: "id\njob deadline job deadline\nstop stop". Should that call have been
+-- interrupted, what it handed over is acknowledged now.
+local function given_before(c, arg)
+  if not arg.request then return nil end
+  local last = redis.call('HGET', keys.request(c.root, arg.node), 'take')
+  if not last then return nil end
+  local id, given, stop = last:match('^(%S+)\n([^\n]*)\n([^\n]*)$')
+  if id ~= arg.request then return nil end
+  local items = {}
+  for job, deadline in given:gmatch('(%S+) (%S+)') do
+    local rec = jobs.read_with_payload(c, job)
+    if rec then items[#items + 1] = jobs.item(job, rec, tonumber(deadline)) end
+    local score = holds.score(c, arg.node, job)
+    if score and score < holds.RUNNING then
+      cell.guard(c, keys.job(c.root, job), keys.due(c.root))
+      start(c, arg.node, job, tonumber(deadline))
+    end
+  end
+  return { items, classes.list(stop) }
+end
+
+local function take(root, arg)
+  local call = redis.call
+  local c = cell.open(root)
+  settle.first(c)
+  local node = arg.node
+  nodes.own_word(c, node, arg.incarnation)
+  local before = given_before(c, arg)
+  if before then return before end
+
+  local slots = keys.slots(root, node)
+  local page = call('ZRANGEBYSCORE', slots, '-inf', '(20000000000000', 'WITHSCORES', 'LIMIT', '0',
+    arg.count or DEFAULT_COUNT)
+  local stop = holds.to_stop(c, node)
+  local taken, touched = {}, { slots, keys.due(root), keys.request(root, node) }
+  for i = 1, #page, 2 do
+    local job = page[i]:sub(2)
+    local state, deadline = holds.state(tonumber(page[i + 1]))
+    local rec = jobs.read_with_payload(c, job)
+    if state == 'reserved' then deadline = c.now + rec.ttl_ms end
+    taken[#taken + 1] = { job = job, rec = rec, deadline = deadline }
+    touched[#touched + 1] = keys.job(root, job)
+  end
+  cell.guard(c, unpack(touched))
+
+  -- first write
+  local items, given = {}, {}
+  for i, job in ipairs(taken) do
+    items[i] = jobs.item(job.job, job.rec, job.deadline)
+    given[#given + 1] = job.job
+    given[#given + 1] = string.format('%d', job.deadline)
+  end
+  if arg.request then
+    call('HSET', keys.request(root, node), 'take',
+      arg.request .. '\n' .. table.concat(given, ' ') .. '\n' .. table.concat(stop, ' '))
+  end
+  for _, job in ipairs(taken) do start(c, node, job.job, job.deadline) end
+  if c.listen < c.now + LISTEN_MS / 2 then
+    call('HSET', root, 'clock', c.now_text, 'listen', string.format('%d', c.now + LISTEN_MS))
+  else
+    cell.touch_coarsely(c)
+  end
+  return { items, stop }
+end
+
+return take

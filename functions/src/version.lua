@@ -1,0 +1,9 @@
+-- lockless_version
+--
+-- Reply:  fields version, schema, digest
+-- Errors: BAD_ARGUMENT, BAD_CELL
+-- Calls:  0
+
+return function()
+  return { 'version', about.version, 'schema', about.schema, 'digest', about.digest }
+end

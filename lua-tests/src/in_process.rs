@@ -1,0 +1,205 @@
+use mlua::{Function, IntoLua, Lua, Table, Value};
+
+use crate::{Error, Host, Reply, sources, stack};
+
+/// When the model's clock starts, in ms since 1970: 2026-01-01, fixed so that runs repeat.
+const START_MS: u64 = 1_767_225_600_000;
+
+/// The library on the model of Redis, in a Lua machine of its own.
+pub struct InProcess {
+    lua: Lua,
+    db: Table,
+    host: Table,
+    call: Function,
+    fcall: Function,
+}
+
+/// A copy of a host's whole state. It belongs to the host that made it.
+pub struct Snapshot(Table);
+
+/// One `redis.call` or `redis.pcall` that a function made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedCall {
+    /// The command in lower case.
+    pub command: String,
+    /// Its first argument, usually the key.
+    pub key: Vec<u8>,
+}
+
+/// One message said with `PUBLISH` or `SPUBLISH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The channel.
+    pub channel: Vec<u8>,
+    /// The message.
+    pub message: Vec<u8>,
+    /// Whether it was `SPUBLISH`.
+    pub sharded: bool,
+}
+
+impl InProcess {
+    /// A host with the library loaded.
+    pub fn new(library_source: &str) -> Result<InProcess, Error> {
+        let host = InProcess::empty()?;
+        host.load_library(library_source)?;
+        Ok(host)
+    }
+
+    /// A host without a library: the bare model.
+    pub fn empty() -> Result<InProcess, Error> {
+        let lua = Lua::new();
+        let module = lua.create_table()?;
+        module.set("getinfo", stack::getinfo(&lua)?)?;
+        for (name, source) in sources::MODEL.iter().chain(&sources::HOST) {
+            lua.load(*source).set_name(*name).call::<()>(&module)?;
+        }
+        let db: Table = module.get::<Function>("new")?.call(START_MS * 1000)?;
+        let host: Table = module.get::<Function>("new_host")?.call(&db)?;
+        let call = db.get("call")?;
+        let fcall = host.get("fcall")?;
+        Ok(InProcess {
+            lua,
+            db,
+            host,
+            call,
+            fcall,
+        })
+    }
+
+    /// Loads a library, in place of one with the same name. A refused one leaves the old one as it was.
+    pub fn load_library(&self, source: &str) -> Result<(), Error> {
+        let load: Function = self.host.get("load")?;
+        match load.call::<(Option<String>, Option<mlua::LuaString>)>((&self.host, source, true))? {
+            (Some(_), _) => Ok(()),
+            (None, line) => Err(Error::Library(
+                line.map(|line| line.to_string_lossy()).unwrap_or_default(),
+            )),
+        }
+    }
+
+    /// How many `redis.call` and `redis.pcall` the last function call made.
+    pub fn call_count(&self) -> Result<usize, Error> {
+        Ok(self.host.get("calls")?)
+    }
+
+    /// The commands the last function call made, in order.
+    pub fn call_trace(&self) -> Result<Vec<TracedCall>, Error> {
+        let trace: Vec<(String, mlua::LuaString)> = self
+            .host
+            .get::<Table>("trace")?
+            .sequence_values::<Table>()
+            .map(|call| call.and_then(|call| Ok((call.get(1)?, call.get(2)?))))
+            .collect::<mlua::Result<_>>()?;
+        let traced = |(command, key): (String, mlua::LuaString)| TracedCall {
+            command,
+            key: key.as_bytes().to_vec(),
+        };
+        Ok(trace.into_iter().map(traced).collect())
+    }
+
+    /// Makes the n-th `redis.call` of the next function call fail without running it.
+    pub fn fail_at(&self, n: usize) -> Result<(), Error> {
+        Ok(self.host.set("fail_at", n)?)
+    }
+
+    /// Every key with its type, value and whether it expires, as text. Equal states give equal text.
+    pub fn dump(&self) -> Result<String, Error> {
+        let text: mlua::LuaString = self.db.get::<Function>("dump")?.call(&self.db)?;
+        Ok(text.to_string_lossy())
+    }
+
+    /// A copy of the state, clock included.
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+        Ok(Snapshot(
+            self.db.get::<Function>("snapshot")?.call(&self.db)?,
+        ))
+    }
+
+    /// Goes back to a snapshot, which can be used again.
+    pub fn restore(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        Ok(self
+            .db
+            .get::<Function>("restore")?
+            .call((&self.db, &snapshot.0))?)
+    }
+
+    /// Sets the model's clock.
+    pub fn set_time_ms(&self, ms: u64) -> Result<(), Error> {
+        Ok(self.db.set("now_us", ms * 1000)?)
+    }
+
+    /// The messages published since the last time this was asked.
+    pub fn drain_published(&self) -> Result<Vec<Published>, Error> {
+        let messages: Table = self.db.get::<Function>("drain_published")?.call(&self.db)?;
+        let read = |message: mlua::Result<Table>| -> mlua::Result<Published> {
+            let message = message?;
+            let bytes = |field: &str| {
+                Ok::<_, mlua::Error>(message.get::<mlua::LuaString>(field)?.as_bytes().to_vec())
+            };
+            Ok(Published {
+                channel: bytes("channel")?,
+                message: bytes("message")?,
+                sharded: message.get("sharded")?,
+            })
+        };
+        Ok(messages
+            .sequence_values()
+            .map(read)
+            .collect::<mlua::Result<_>>()?)
+    }
+
+    fn strings<'a>(&self, items: impl IntoIterator<Item = &'a [u8]>) -> mlua::Result<Value> {
+        let strings = items.into_iter().map(|item| self.lua.create_string(item));
+        self.lua
+            .create_sequence_from(strings.collect::<mlua::Result<Vec<_>>>()?)?
+            .into_lua(&self.lua)
+    }
+
+    fn call_function(
+        &self,
+        function: &str,
+        keys: &[&[u8]],
+        args: &[Vec<u8>],
+        read_only: bool,
+    ) -> Result<Reply, Error> {
+        let keys = self.strings(keys.iter().copied())?;
+        let args = self.strings(args.iter().map(Vec::as_slice))?;
+        Reply::from_model(
+            self.fcall
+                .call((&self.host, function, keys, args, read_only))?,
+        )
+    }
+}
+
+impl Host for InProcess {
+    fn name(&self) -> &str {
+        "in_process"
+    }
+
+    fn fcall(&mut self, function: &str, keys: &[&[u8]], args: &[Vec<u8>]) -> Result<Reply, Error> {
+        self.call_function(function, keys, args, false)
+    }
+
+    fn fcall_ro(
+        &mut self,
+        function: &str,
+        keys: &[&[u8]],
+        args: &[Vec<u8>],
+    ) -> Result<Reply, Error> {
+        self.call_function(function, keys, args, true)
+    }
+
+    fn command(&mut self, args: &[Vec<u8>]) -> Result<Reply, Error> {
+        let args = self.strings(args.iter().map(Vec::as_slice))?;
+        Reply::from_model(self.call.call((&self.db, args))?)
+    }
+
+    fn pass_time(&mut self, ms: u64) -> Result<(), Error> {
+        let now_us: u64 = self.db.get("now_us")?;
+        Ok(self.db.set("now_us", now_us + ms * 1000)?)
+    }
+
+    fn as_in_process(&mut self) -> Option<&mut InProcess> {
+        Some(self)
+    }
+}

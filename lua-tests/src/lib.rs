@@ -1,0 +1,47 @@
+//! The library's hosts for tests, behind one trait: in process on a model of Redis written in Lua, and on real servers.
+//!
+//! [`InProcess`] runs the library in a Lua 5.1 machine with the model of Redis behind `redis.call`. [`Real`] talks to a server or a
+//! Cluster. The specs under `specs/` are written once and run on all of them by [`spec`].
+
+mod error;
+mod in_process;
+mod real;
+mod reply;
+pub mod sources;
+pub mod spec;
+mod stack;
+
+pub use error::Error;
+pub use in_process::{InProcess, Published, Snapshot, TracedCall};
+pub use real::Real;
+pub use reply::Reply;
+
+/// Something that runs the library's functions and plain commands.
+///
+/// What the server refuses is a [`Reply::Error`]; an [`Error`] means that there was no reply at all.
+pub trait Host {
+    /// The name of the host as it stands in test names.
+    fn name(&self) -> &str;
+
+    /// Calls a function with FCALL.
+    fn fcall(&mut self, function: &str, keys: &[&[u8]], args: &[Vec<u8>]) -> Result<Reply, Error>;
+
+    /// Calls a function with `FCALL_RO`.
+    fn fcall_ro(
+        &mut self,
+        function: &str,
+        keys: &[&[u8]],
+        args: &[Vec<u8>],
+    ) -> Result<Reply, Error>;
+
+    /// Runs a plain command; its name is the first argument.
+    fn command(&mut self, args: &[Vec<u8>]) -> Result<Reply, Error>;
+
+    /// Lets time pass on the host's clock: the model moves it, a real server is waited for.
+    fn pass_time(&mut self, ms: u64) -> Result<(), Error>;
+
+    /// The in-process host behind this one, for what only it can do.
+    fn as_in_process(&mut self) -> Option<&mut InProcess> {
+        None
+    }
+}

@@ -1,0 +1,92 @@
+//! Installs Debian's package `redis-server` on a machine that has no server, without starting a service.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use crate::Error;
+
+/// Debian's post-install scripts ask this program whether they may start a service; 101 means no.
+const POLICY_FILE: &str = "/usr/sbin/policy-rc.d";
+const POLICY: &str = "#!/bin/sh\nexit 101\n";
+
+/// Two tests may find out at once that there is no server.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Whether this process may install packages here.
+#[allow(unsafe_code)]
+pub(crate) fn can_install() -> bool {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    is_root
+        && env::var_os("PATH")
+            .is_some_and(|path| env::split_paths(&path).any(|dir| dir.join("apt-get").is_file()))
+}
+
+/// Installs the package, saying so on standard error.
+pub(crate) fn install_redis() -> Result<(), Error> {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if Path::new("/usr/bin/redis-server").is_file() {
+        return Ok(());
+    }
+    eprintln!("No Redis server was found; installing Debian's package redis-server.");
+    let _policy = ServicePolicy::forbid_starting();
+    apt_get(&["update", "-q"])?;
+    apt_get(&[
+        "install",
+        "-q",
+        "-y",
+        "--no-install-recommends",
+        "redis-server",
+    ])
+}
+
+fn apt_get(arguments: &[&str]) -> Result<(), Error> {
+    let failed = |reason: String| Error::Install {
+        command: format!("apt-get {}", arguments.join(" ")),
+        reason,
+    };
+    let output = Command::new("apt-get")
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(failed(
+        String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+    ))
+}
+
+/// Keeps the package from starting its service for as long as it lives.
+struct ServicePolicy {
+    is_ours: bool,
+}
+
+impl ServicePolicy {
+    /// A policy that is already there belongs to the machine's owner and stays as it is.
+    fn forbid_starting() -> Self {
+        let made = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o755)
+            .open(POLICY_FILE);
+        let is_ours = made
+            .and_then(|mut file| std::io::Write::write_all(&mut file, POLICY.as_bytes()))
+            .is_ok();
+        Self { is_ours }
+    }
+}
+
+impl Drop for ServicePolicy {
+    fn drop(&mut self) {
+        if self.is_ours {
+            let _ = fs::remove_file(POLICY_FILE);
+        }
+    }
+}

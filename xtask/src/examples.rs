@@ -1,0 +1,151 @@
+//! Runs everything under examples/ against a private server, as a reader would.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use lockless_servers::Standalone;
+
+use crate::{deploy, run};
+
+/// Runs every example; the first that fails ends it, with its output.
+pub(crate) fn run() -> Result<()> {
+    let examples = run::repository().join("examples");
+    if !examples.is_dir() {
+        println!("There is no examples/ to run.");
+        return Ok(());
+    }
+    let work = run::repository().join("target/examples");
+    fs::create_dir_all(&work).with_context(|| format!("{} could not be made", work.display()))?;
+    let server = Standalone::builder().private().start()?;
+    deploy::load_quietly(&server.url())?;
+    let count = run_python(&examples.join("python"), &work, &server)?
+        + run_node(&examples.join("node"), &work.join("node"), &server)?
+        + run_rust(&examples.join("rust"), &server)?;
+    println!("{count} examples passed.");
+    Ok(())
+}
+
+fn run_python(dir: &Path, work: &Path, server: &Standalone) -> Result<usize> {
+    let scripts = files_in(dir, "py")?;
+    if scripts.is_empty() {
+        return Ok(0);
+    }
+    need("python3", "--version", "the Python examples")?;
+    let venv = work.join("venv");
+    let python = venv.join("bin/python");
+    if !python.is_file() {
+        run::quietly(Command::new("python3").args(["-m", "venv"]).arg(&venv))
+            .context("a Python venv could not be made (Debian: apt-get install python3-venv)")?;
+    }
+    let has_client = Command::new(&python)
+        .args(["-c", "import redis"])
+        .stderr(Stdio::null())
+        .status()?
+        .success();
+    if !has_client {
+        run::quietly(Command::new(&python).args(["-m", "pip", "install", "--quiet", "redis"]))?;
+    }
+    for script in &scripts {
+        run_one(Command::new(&python).arg(script), server)?;
+    }
+    Ok(scripts.len())
+}
+
+fn run_node(dir: &Path, work: &Path, server: &Standalone) -> Result<usize> {
+    let scripts = files_in(dir, "mjs")?;
+    if scripts.is_empty() {
+        return Ok(0);
+    }
+    need("node", "--version", "the Node examples")?;
+    need("npm", "--version", "the Node examples")?;
+    fs::create_dir_all(work).with_context(|| format!("{} could not be made", work.display()))?;
+    if !work.join("node_modules/ioredis").is_dir() {
+        let install = [
+            "install",
+            "--silent",
+            "--no-audit",
+            "--no-fund",
+            "--prefix",
+            ".",
+            "ioredis",
+        ];
+        run::quietly(Command::new("npm").args(install).current_dir(work))?;
+    }
+    for script in &scripts {
+        // An ES module looks for packages beside its own file, so the script goes to where they are.
+        let name = script.file_name().unwrap_or_default();
+        fs::copy(script, work.join(name))
+            .with_context(|| format!("{} could not be copied", script.display()))?;
+        run_one(Command::new("node").arg(name).current_dir(work), server)?;
+    }
+    Ok(scripts.len())
+}
+
+fn run_rust(dir: &Path, server: &Standalone) -> Result<usize> {
+    if !dir.join("Cargo.toml").is_file() {
+        return Ok(0);
+    }
+    let binaries = files_in(&dir.join("src/bin"), "rs")?;
+    let manifest = dir.join("Cargo.toml");
+    let mut count = 0;
+    if dir.join("src/main.rs").is_file() {
+        run_one(
+            run::cargo()
+                .args(["run", "--quiet", "--manifest-path"])
+                .arg(&manifest),
+            server,
+        )?;
+        count += 1;
+    }
+    for binary in &binaries {
+        let name = binary.file_stem().unwrap_or_default();
+        run_one(
+            run::cargo()
+                .args(["run", "--quiet", "--manifest-path"])
+                .arg(&manifest)
+                .arg("--bin")
+                .arg(name),
+            server,
+        )?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Each example finds an empty server; the library stays.
+fn run_one(example: &mut Command, server: &Standalone) -> Result<()> {
+    let mut connection = redis::Client::open(server.url())?.get_connection()?;
+    redis::cmd("FLUSHALL").exec(&mut connection)?;
+    run::quietly(example.env("REDIS_URL", server.url()))
+}
+
+fn files_in(dir: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    if !dir.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut files = Vec::new();
+    for entry in
+        fs::read_dir(dir).with_context(|| format!("{} could not be listed", dir.display()))?
+    {
+        let path = entry?.path();
+        if path.extension().is_some_and(|own| own == extension) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn need(program: &str, question: &str, what: &str) -> Result<()> {
+    let found = Command::new(program)
+        .arg(question)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match found {
+        Ok(status) if status.success() => Ok(()),
+        _ => bail!("{what} need {program}, which is not there: install it"),
+    }
+}

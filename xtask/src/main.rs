@@ -1,0 +1,89 @@
+//! Project automation: `cargo xtask` lists what there is.
+
+mod bundle;
+mod ci;
+mod deploy;
+mod examples;
+mod run;
+mod test;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about = "Project automation for Lockless"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write functions/lockless.lua from its sources
+    Bundle(bundle::Arguments),
+    /// Load the library into a Redis server, a Sentinel's primary or every primary of a Cluster
+    DeployFunctions(deploy::Arguments),
+    /// Run all tests, then the examples
+    Test(test::Arguments),
+    /// Start a private Redis server with the library loaded, and say how to call it
+    Up(up::Arguments),
+    /// Run what the project's checks run: format, lints, bundle, tests
+    Ci,
+}
+
+fn main() -> ExitCode {
+    let Some(command) = Cli::parse().command else {
+        // A bare call asks what there is.
+        let _ = Cli::command().print_help();
+        return ExitCode::SUCCESS;
+    };
+    let done = match command {
+        Command::Bundle(arguments) => bundle::run(&arguments),
+        Command::DeployFunctions(arguments) => deploy::run(&arguments).map_err(Into::into),
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Up(arguments) => up::run(&arguments),
+        Command::Ci => ci::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", in_one(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// An error with its causes, leaving out those whose words were already said by the one before.
+fn in_one(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |said, cause| {
+        let cause = cause.to_string();
+        if said.is_empty() {
+            cause
+        } else if said.contains(&cause) {
+            said
+        } else {
+            format!("{said}: {cause}")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::in_one;
+
+    #[test]
+    fn an_error_names_each_cause_once() {
+        let error = anyhow!("no such file")
+            .context("x.lua: no such file")
+            .context("bundling failed");
+        assert_eq!(in_one(&error), "bundling failed: x.lua: no such file");
+    }
+}

@@ -3,7 +3,7 @@
 -- Settles what is due: lost nodes, reservations nobody acknowledged, run limits, boxes. A busy cell does it by itself;
 -- an idle one needs someone to call this.
 --
--- Reply:  how many items it settled
+-- Reply:  how many nodes and jobs it settled
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
 -- Calls:  4 with nothing due, about 12 per item
 

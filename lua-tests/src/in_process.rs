@@ -102,6 +102,12 @@ impl InProcess {
         Ok(self.host.set("fail_at", n)?)
     }
 
+    /// The same with an error line of the caller's choice.
+    pub fn fail_at_with(&self, n: usize, line: &str) -> Result<(), Error> {
+        self.host.set("fail_with", line)?;
+        self.fail_at(n)
+    }
+
     /// Every key with its type, value and whether it expires, as text. Equal states give equal text.
     pub fn dump(&self) -> Result<String, Error> {
         let text: mlua::LuaString = self.db.get::<Function>("dump")?.call(&self.db)?;

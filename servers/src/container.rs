@@ -80,11 +80,7 @@ impl RunningContainer {
                     .get_host_port_ipv4(INNER_PORT.tcp())
                     .map_err(|error| {
                         // A container that ended has no ports; its log says why it did.
-                        let log = container.stdout_to_vec().unwrap_or_default();
-                        failed(format!(
-                            "{error}; its log:\n{}",
-                            String::from_utf8_lossy(&log)
-                        ))
+                        failed(format!("{error}; its log:\n{}", log_of(&container)))
                     })?
             }
         };
@@ -100,9 +96,15 @@ impl RunningContainer {
     }
 
     pub(crate) fn log(&self) -> String {
-        let log = self.container.stdout_to_vec().unwrap_or_default();
-        String::from_utf8_lossy(&log).into_owned()
+        log_of(&self.container)
     }
+}
+
+/// A server that refuses its arguments says so on standard error.
+fn log_of(container: &Container<GenericImage>) -> String {
+    let mut log = container.stdout_to_vec().unwrap_or_default();
+    log.extend(container.stderr_to_vec().unwrap_or_default());
+    String::from_utf8_lossy(&log).into_owned()
 }
 
 /// A registry's port also has a colon, so only one after the last slash begins the tag.

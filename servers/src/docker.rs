@@ -4,7 +4,7 @@ use std::env;
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
@@ -46,7 +46,7 @@ fn default_sockets() -> Vec<PathBuf> {
 
 fn host_answers(host: &str) -> bool {
     if let Some(socket) = host.strip_prefix("unix://") {
-        return socket_answers(&PathBuf::from(socket));
+        return socket_answers(Path::new(socket));
     }
     let Some((_, address)) = host.split_once("://") else {
         return false;
@@ -64,7 +64,7 @@ fn host_answers(host: &str) -> bool {
     })
 }
 
-fn socket_answers(socket: &PathBuf) -> bool {
+fn socket_answers(socket: &Path) -> bool {
     UnixStream::connect(socket).is_ok_and(|stream| {
         let _ = stream.set_read_timeout(Some(PING_TIMEOUT));
         ping(stream)

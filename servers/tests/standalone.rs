@@ -1,11 +1,12 @@
 //! A private server starts, answers, and leaves nothing behind.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lockless_servers::{Error, Standalone};
+use lockless_servers::{Error, Standalone, URL_VARIABLE};
 
 fn private() -> Standalone {
     Standalone::builder().private().start().unwrap()
@@ -164,6 +165,45 @@ fn a_tls_server_answers_to_who_trusts_its_authority() {
     assert!(Path::new(server.ca_file().unwrap()).is_file());
 }
 
+/// Not a test of its own: the process that the next test runs with the variable set.
+#[test]
+fn role_of_a_user_who_names_a_server() {
+    if std::env::var_os("LOCKLESS_TEST_NAMED").is_none() {
+        return;
+    }
+    let named = Standalone::start().unwrap();
+    assert_eq!(named.url(), std::env::var(URL_VARIABLE).unwrap());
+    assert_eq!((named.pid(), named.dir()), (None, None));
+    let own = private();
+    assert_ne!(own.port(), named.port());
+}
+
+#[test]
+fn a_named_server_is_used_as_it_is_and_goes_on_running() {
+    let server = private();
+    redis::cmd("SET")
+        .arg("key")
+        .arg("kept")
+        .exec(&mut connect(&server))
+        .unwrap();
+    let user = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "role_of_a_user_who_names_a_server"])
+        .env("LOCKLESS_TEST_NAMED", "1")
+        .env(URL_VARIABLE, server.url())
+        .output()
+        .unwrap();
+    assert!(
+        user.status.success(),
+        "{}",
+        String::from_utf8_lossy(&user.stdout)
+    );
+    let value: String = redis::cmd("GET")
+        .arg("key")
+        .query(&mut connect(&server))
+        .unwrap();
+    assert_eq!(value, "kept");
+}
+
 /// Not a test of its own: the process that the next test kills.
 #[test]
 fn role_of_a_parent_that_is_killed() {
@@ -194,7 +234,10 @@ fn no_server_survives_a_parent_that_was_killed() {
         })
         .unwrap();
     assert!(is_running(pid));
+    let dir = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap();
     parent.kill().unwrap();
     parent.wait().unwrap();
     assert!(wait_until_gone(pid));
+    // A parent that was killed could not tidy up after itself.
+    std::fs::remove_dir_all(dir).unwrap();
 }

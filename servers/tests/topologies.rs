@@ -1,8 +1,9 @@
 //! Clusters and sentinels come up whole.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 use std::time::{Duration, Instant};
 
-use lockless_servers::{Cluster, Sentinel, Standalone};
+use lockless_servers::{Cluster, ClusterNode, Sentinel, Standalone};
 
 fn connect(url: &str) -> redis::Connection {
     redis::Client::open(url).unwrap().get_connection().unwrap()
@@ -24,8 +25,8 @@ fn every_key_of_a_cluster_has_a_node_that_takes_it() {
     let covered: usize = cluster
         .nodes()
         .iter()
-        .filter_map(|node| node.slots())
-        .map(|slots| slots.count())
+        .filter_map(ClusterNode::slots)
+        .map(Iterator::count)
         .sum();
     assert_eq!(covered, 16_384);
 }
@@ -52,7 +53,7 @@ fn no_node_of_a_cluster_survives_it() {
     let pids: Vec<u32> = cluster
         .nodes()
         .iter()
-        .filter_map(|node| node.pid())
+        .filter_map(ClusterNode::pid)
         .collect();
     cluster.stop();
     assert!(

@@ -1,4 +1,5 @@
 //! The other commands, as a user runs them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! `deploy-functions` against one server.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! `deploy-functions` to a Cluster and through a Sentinel.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Servers that can't take the library, each with its sentence.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod support;
 

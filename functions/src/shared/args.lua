@@ -33,7 +33,7 @@ end
 
 function kinds.percent(value, rule)
   if rule.minus_one and value == '-1' then return -1 end
-  if not value:find('^%d+%.?%d*$') or #value > 16 then return nil end
+  if not value:find('^%d+%.?%d*$') or #value > 32 then return nil end
   local number = tonumber(value)
   if number >= rule.min and number <= rule.max then return number end
 end

@@ -77,7 +77,7 @@ function cell.create(c)
 end
 
 function cell.counter(c, name)
-  if not c.counters[name] then c.counters[name] = tonumber(redis.call('HGET', c.root, name) or '0') end
+  if not c.counters[name] then c.counters[name] = tonumber(redis.call('HGET', c.root, name) or nil) or 0 end
   return c.counters[name]
 end
 

@@ -81,7 +81,7 @@ function config.checked(name, value)
     for _, word in ipairs(setting.values) do
       if word == value then return value end
     end
-  elseif #value <= 16 and value:find(setting.whole and '^%d+$' or '^%d+%.?%d*$') then
+  elseif #value <= 32 and value:find(setting.whole and '^%d+$' or '^%d+%.?%d*$') then
     local given = tonumber(value)
     if given >= setting.min and given <= setting.max then return string.format('%.14g', given) end
   end

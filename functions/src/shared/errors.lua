@@ -41,11 +41,11 @@ end
 -- Words in Redis's own errors that say that part of the cell is on another Cluster node.
 local MOVING = { 'non local key', 'TRYAGAIN', 'ASK ', 'MOVED ' }
 
--- Turns `user_function:123:` at the start of a Lua error into the source's file and line.
+-- The source's file and line of a Lua error, `user_function:123: text`; nil for any other text.
 local function located(message)
-  local line, text = message:match('^[^:]*:(%d+): (.*)$')
+  local line, text = message:match('^[%w_@]+:(%d+): (.*)$')
   line = tonumber(line)
-  if not line then return message end
+  if not line then return nil end
   local file, first = 'lockless.lua', 1
   for _, source in ipairs(about.sources) do
     if source[2] <= line then file, first = source[1], source[2] end
@@ -53,20 +53,19 @@ local function located(message)
   return file .. ':' .. (line - first + 1) .. ': ' .. text
 end
 
--- The error reply for anything that was raised: our own, Redis's, or a defect of the library.
+-- The error reply for anything that was raised: our own, Redis's (a table or, as pcall gives it on Redis 7.0, its
+-- text), or a defect of the library.
 function errors.caught(raised)
-  if type(raised) == 'table' and raised.reply then
-    return redis.error_reply(raised.reply)
-  end
-  if type(raised) == 'table' and raised.err then
-    for _, word in ipairs(MOVING) do
-      if raised.err:find(word, 1, true) then
-        return redis.error_reply('CELL_MOVING the cell is being moved between Cluster nodes: try again')
-      end
+  if type(raised) == 'table' and raised.reply then return redis.error_reply(raised.reply) end
+  local text = type(raised) == 'table' and raised.err or tostring(raised)
+  local defect = located(text)
+  if defect then return redis.error_reply('ERR lockless defect at ' .. defect) end
+  for _, word in ipairs(MOVING) do
+    if text:find(word, 1, true) then
+      return redis.error_reply('CELL_MOVING the cell is being moved between Cluster nodes: try again')
     end
-    return redis.error_reply(raised.err)
   end
-  return redis.error_reply('ERR lockless defect at ' .. located(tostring(raised)))
+  return redis.error_reply(text)
 end
 
 return errors

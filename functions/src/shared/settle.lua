@@ -9,7 +9,7 @@ local settle = {}
 -- How much each write call settles before its own work.
 local PER_CALL = 16
 
--- What is due in the due list, by kind. Each returns how many items it settled, at least 1.
+-- What is due in the due list, by kind. Each returns what it cost, at least 1, and adds what it settled to c.settled.
 local kinds = {}
 
 local function lose(c, node, rt)
@@ -40,10 +40,9 @@ function kinds.n(c, node)
     redis.call('ZREM', keys.due(c.root), 'n' .. node)
   elseif rt.until_ms > c.now then
     cell.due_at(c, 'n' .. node, rt.until_ms)
-  elseif nodes.is_lost(rt) then
-    forget(c, node, rt)
   else
-    lose(c, node, rt)
+    if nodes.is_lost(rt) then forget(c, node, rt) else lose(c, node, rt) end
+    c.settled = c.settled + 1
   end
   return 1
 end
@@ -80,6 +79,7 @@ function kinds.h(c, node, budget)
   end
   local overdue = holds.overdue(c, node, budget)
   for i = 1, #overdue, 2 do expire(c, node, rt, overdue[i], overdue[i + 1]) end
+  c.settled = c.settled + #overdue / 2
   local earliest = holds.earliest(c, node)
   if earliest then
     cell.due_at(c, 'h' .. node, earliest)
@@ -113,6 +113,7 @@ function kinds.l(c, rest, budget)
     call('DEL', lost)
     call('ZREM', keys.due(c.root), 'l' .. rest)
   end
+  c.settled = c.settled + settled
   return math.max(1, settled)
 end
 
@@ -134,18 +135,16 @@ end
 function kinds.f(c, _, budget) return trim(c, 'f', keys.failed(c.root), budget) end
 function kinds.c(c, _, budget) return trim(c, 'c', keys.cancelled(c.root), budget) end
 
--- Settles up to `limit` items and notes when to look again. c.backlog says whether more is overdue.
+-- Does up to `limit` items' work and notes when to look again. c.backlog says whether more is overdue.
 local function pass(c, limit)
   local call = redis.call
   local due = keys.due(c.root)
-  local settled = 0
-  while settled < limit do
-    local items = call('ZRANGEBYSCORE', due, '-inf', c.now_text, 'LIMIT', '0', math.min(limit - settled, 64))
+  local left = limit
+  while left > 0 do
+    local items = call('ZRANGEBYSCORE', due, '-inf', c.now_text, 'LIMIT', '0', math.min(left, 64))
     if #items == 0 then break end
     for _, item in ipairs(items) do
-      if settled < limit then
-        settled = settled + kinds[item:sub(1, 1)](c, item:sub(2), limit - settled)
-      end
+      if left > 0 then left = left - kinds[item:sub(1, 1)](c, item:sub(2), left) end
     end
   end
   local first = call('ZRANGE', due, '0', '0', 'WITHSCORES')
@@ -155,7 +154,6 @@ local function pass(c, limit)
   c.backlog = wake <= c.now
   call('HSET', c.root, 'clock', c.now_text, 'wake', string.format('%d', wake))
   c.clock = c.now
-  return settled
 end
 
 -- Whether anything may be settled now. After a time without any call nothing is overdue for one heartbeat_ttl_ms:
@@ -173,16 +171,16 @@ local function may_settle(c)
   return c.now >= tonumber(redis.call('HGET', c.root, 'grace'))
 end
 
--- What each write call does first.
-function settle.first(c)
-  if may_settle(c) then return pass(c, PER_CALL) end
-  return 0
+-- Settles up to `limit` items; how many nodes and jobs were settled.
+function settle.up_to(c, limit)
+  c.settled = 0
+  if may_settle(c) then pass(c, limit) end
+  return c.settled
 end
 
--- Settles up to `limit` items.
-function settle.up_to(c, limit)
-  if may_settle(c) then return pass(c, limit) end
-  return 0
+-- What each write call does first.
+function settle.first(c)
+  settle.up_to(c, PER_CALL)
 end
 
 -- With overdue items left over, a node that is about to be used may be one of them.

@@ -5,7 +5,7 @@
 --   host:fcall(name, keys, args, read_only)  -> reply in the model's form
 --   host.calls     how many redis.call and redis.pcall the last fcall made
 --   host.trace     their command names and first keys: a list of { name, key }
---   host.fail_at   n: the n-th call of the next fcall fails without running
+--   host.fail_at   n: the n-th call of the next fcall fails without running, with the error line host.fail_with when that is set
 --   host.logged    a list of { level, text } written by redis.log, drained by its reader
 
 local M = ...
@@ -68,7 +68,7 @@ local function run(host, args, count)
   if problem then return { err = problem } end
   host.calls = host.calls + 1
   host.trace[host.calls] = { lower(args[1]), args[2] or '' }
-  if host.calls == host.fail_at then return { err = 'ERR injected failure' } end
+  if host.calls == host.fail_at then return { err = host.fail_with or 'ERR injected failure' } end
   local command = find_command(args[1])
   problem = refusal(host, command, count)
   if problem then return { err = problem } end
@@ -167,7 +167,7 @@ function Host:fcall(name, keys, args, read_only)
   local callback = registered.callback
   -- A tail call leaves no frame of the host on the stack, so `error(text, 2)` finds no position to add, as in Redis.
   local ok, result = xpcall(function() return callback(keys, args) end, error_handler)
-  self.fail_at = nil
+  self.fail_at, self.fail_with = nil, nil
   if ok then return M.replies.from_lua(result) end
   return M.replies.from_lua({ err = result.err .. ' script: ' .. name .. ', on ' .. CHUNK .. ':' .. result.line .. '.' })
 end

@@ -5,7 +5,7 @@ use std::fmt;
 use redis::{Cmd, Value, cmd};
 
 use super::link::Link;
-use super::primaries::Primary;
+use super::primary::Primary;
 use super::problem::Problem;
 
 pub(crate) const LIBRARY_NAME: &str = "lockless";

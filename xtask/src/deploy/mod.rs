@@ -2,11 +2,13 @@
 
 mod address;
 mod backup;
+mod info;
 mod installed;
 mod link;
 mod outcome;
 mod plan;
 mod primaries;
+mod primary;
 mod problem;
 mod rollback;
 
@@ -19,7 +21,7 @@ use installed::{Installed, Release};
 use link::{Access, Link, Tls};
 use outcome::{Change, Outcome};
 use plan::Step;
-use primaries::Primary;
+use primary::Primary;
 pub(crate) use problem::Problem;
 
 #[derive(clap::Args)]

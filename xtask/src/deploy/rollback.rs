@@ -6,7 +6,8 @@ use super::backup::{self, Backup};
 use super::installed::{self, LIBRARY_NAME, function};
 use super::link::{Access, Link};
 use super::outcome::{Change, Outcome};
-use super::primaries::{self, Primary};
+use super::primaries;
+use super::primary::Primary;
 use super::problem::Problem;
 
 /// Puts back the library `lockless`, and nothing else, on every primary that the last deployment changed.

@@ -1,0 +1,135 @@
+-- The audit finds each kind of damage: every row damages one thing by hand and names what check must say.
+
+local function key(suffix) return R .. ':' .. suffix end
+local function class_of(id) return fields(fcall('lockless_node', id)).class end
+
+local damages = {
+  { 'a hold without a job', 'its job record is missing', function() redis('DEL', key('job:running')) end },
+  { 'a hold whose job has ended', 'its job is finished', function()
+    redis('HSET', key('job:running'), 'f', 'finished 1 1')
+  end },
+  { 'a hold on another node than its job', 'its job is on n1', function()
+    local score = redis('ZSCORE', key('node:slots:n1'), 'jrunning')
+    redis('ZREM', key('node:slots:n1'), 'jrunning')
+    redis('ZADD', key('node:slots:n2'), score, 'jrunning')
+  end },
+  { 'a hold whose record is about to go', 'about to go', function() redis('PEXPIRE', key('job:running'), 600000) end },
+  { 'a stopping hold of a live job', 'it is stopping, but its job has not ended', function()
+    redis('ZADD', key('node:slots:n1'), 30000000000000, 'jrunning')
+  end },
+  { 'a hold of unknown type', 'its type is not known', function() redis('ZADD', key('node:slots:n1'), 5, '?x') end },
+  { 'a hold that is gone', 'ready score', function() redis('ZREM', key('node:slots:n1'), 'jrunning') end },
+  { 'a deadline that is not in the due list', 'its deadline is not in the due list', function()
+    redis('ZREM', key('due'), 'hn1')
+  end },
+  { 'a presence that is not in the due list', 'its presence is not in the due list', function()
+    redis('ZREM', key('due'), 'nn1')
+  end },
+  { 'a due entry of nobody', 'is of no node', function() redis('ZADD', key('due'), 9000000000000, 'nnobody') end },
+  { 'a due entry of no known kind', 'is of no known kind', function() redis('ZADD', key('due'), 9000000000000, '?') end },
+  { 'a due entry without its box', 'is empty', function() redis('DEL', key('failed')) end },
+  { 'a box that is not in the due list', 'f is missing', function() redis('ZREM', key('due'), 'f') end },
+  { 'a lost page without holds', 'has no holds', function() redis('ZADD', key('due'), 9000000000000, 'l9 n1') end },
+  { 'the sentinel of the due list', 'its sentinel is missing', function()
+    redis('ZREMRANGEBYSCORE', key('due'), '+inf', '+inf')
+  end },
+  { 'a wake that is too late', 'wake is later', function() redis('HSET', R, 'wake', 9000000000000) end },
+  { 'a counter', 'grants, but', function() redis('HINCRBY', R, 'finished', 1) end },
+  { 'a counter that is no number', 'expired is not a number', function() redis('HSET', R, 'expired', 'x') end },
+  { 'a ready score', 'ready score', function()
+    redis('ZINCRBY', key('ready:' .. class_of('n1')), 4294967296, 'n1')
+  end },
+  { 'a node that is not in the ready index', 'missing in the ready index', function()
+    redis('ZREM', key('ready:' .. class_of('n1')), 'n1')
+  end },
+  { 'a ready index with a stranger', 'is not one of its nodes', function()
+    redis('ZADD', key('ready:' .. class_of('n1')), 1, 'stranger')
+  end },
+  { 'the sentinel of a ready index', 'sentinel of its ready index', function()
+    redis('ZREMRANGEBYSCORE', key('ready:' .. class_of('n1')), '+inf', '+inf')
+  end },
+  { 'slots that are missing', 'slots are missing', function() redis('DEL', key('node:slots:n2')) end },
+  { 'a node without info', 'its info is missing', function() redis('DEL', key('node:info:n1')) end },
+  { 'a node without runtime', 'its runtime is missing', function() redis('DEL', key('node:runtime:n1')) end },
+  { 'a node whose info differs from its class', 'its labels differ', function()
+    redis('HSET', key('node:info:n1'), 'labels', 'other')
+  end },
+  { 'a node whose max_jobs differ', 'its max_jobs differ', function() redis('HSET', key('node:info:n1'), 'max_jobs', 9) end },
+  { 'an interrupted change', 'was interrupted', function() redis('HSET', key('node:info:n1'), 'indexing', 1) end },
+  { 'a node that is not listed', 'their number', function() redis('ZREM', key('nodes'), 'n1') end },
+  { 'a class without description', 'its description is missing', function() redis('DEL', key('class:' .. class_of('n1'))) end },
+  { 'a class whose description differs', 'its description differs', function()
+    redis('HSET', key('class:' .. class_of('n1')), 'labels', 'other')
+  end },
+  { 'a class that is not in its sets', 'missing in the set of pool:a', function()
+    redis('SREM', key('attr:pool:a'), class_of('n1'))
+  end },
+  { 'a set with a class that does not have it', 'does not have it', function()
+    redis('SADD', key('attr:pool:b'), class_of('n1'))
+  end },
+  { 'an attribute that is not listed', 'is not listed', function() redis('ZREM', key('attrs'), 'label:x') end },
+  { 'an attribute of no class', 'no class has it', function() redis('ZADD', key('attrs'), 0, 'label:none') end },
+  { 'a pool member that is missing', 'missing in the members of pool a', function()
+    redis('SREM', key('pool:a:members'), 'n1')
+  end },
+  { 'a pool member too many', 'its members are not as many', function() redis('SADD', key('pool:a:members'), 'ghost') end },
+  { 'a language count', 'the count of pool a is wrong', function() redis('HSET', key('lang:en:zh'), 'a', 7) end },
+  { 'a language index without a pool', 'pool a is missing', function() redis('HDEL', key('lang:en:zh'), 'a') end },
+  { 'a cached match without a class', 'match cache', function()
+    redis('HSET', key('match:' .. redis('HGET', R, 'generation')), 'L5:en:zh', '')
+  end },
+  { 'a setting', 'job_ttl_ms is not valid', function()
+    redis('HSET', key('config'), 'job_ttl_ms', 'x')
+    redis('HSET', R, 'configured', 1)
+  end },
+  { 'settings nobody reads', 'configured does not say', function() redis('HSET', key('config'), 'job_ttl_ms', 5000) end },
+  { 'a box entry of another state', 'is not failed', function()
+    redis('HSET', key('job:failed'), 'f', 'finished 1 1')
+  end },
+}
+
+describe('check', function()
+  before_each(function()
+    fcall('lockless_register', 'n1', 4, 'POOL', 'a', 'PAIR', 'en', 'zh', 'LABEL', 'x')
+    fcall('lockless_register', 'n2', 4, 'POOL', 'b', 'PAIR', 'en', 'zh')
+    fcall('lockless_dispatch', 's', 'en', 'zh', 'p', 'JOB', 'running', 'POOL', 'a', 'TTL', 600000)
+    fcall('lockless_ack', 'running', 'n1')
+    fcall('lockless_dispatch', 's', 'en', 'zh', 'p', 'JOB', 'waiting', 'POOL', 'b', 'ACK', 60000)
+    fcall('lockless_dispatch', 's', 'en', 'zh', 'p', 'JOB', 'failed', 'POOL', 'b')
+    fcall('lockless_complete', 'failed', 'n2', 'failed')
+  end)
+
+  it('is empty for a sound cell, whole and in pages', function()
+    expect(fcall('lockless_check')):equals({})
+    for count = 1, 9, 2 do
+      local cursor, pages = '0', 0
+      repeat
+        local page = fcall('lockless_check', 'CURSOR', cursor, 'COUNT', count)
+        expect(page[2]):equals({})
+        cursor, pages = page[1], pages + 1
+      until cursor == '0' or pages > 100
+      expect(pages):is_at_most(60)
+    end
+  end)
+
+  it('of a cell that does not exist is empty', function()
+    expect(fcall_on(R .. 'x{y}', 'lockless_check')):is_error('BAD_CELL')
+    expect(fcall_on('none:' .. R, 'lockless_check')):equals({})
+  end)
+
+  for _, damage in ipairs(damages) do
+    local name, words, hurt = damage[1], damage[2], damage[3]
+    it('finds ' .. name, function()
+      hurt()
+      local found = fcall('lockless_check')
+      expect(table.concat(found.err and { found.err } or found, '\n')):contains(words)
+      local cursor, all = '0', ''
+      repeat
+        local page = fcall('lockless_check', 'CURSOR', cursor, 'COUNT', 2)
+        all = all .. table.concat(page[2], '\n')
+        cursor = page[1]
+      until cursor == '0'
+      if words ~= 'grants, but' then expect(all):contains(words) end
+    end)
+  end
+end)

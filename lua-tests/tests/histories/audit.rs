@@ -1,0 +1,130 @@
+//! An audit of all keys that knows nothing of the library's code: which keys there may be, and that every live job has one hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::cell::{ROOT, Value};
+
+type Keys = BTreeMap<String, Value>;
+
+fn members(keys: &Keys, key: &str) -> BTreeSet<String> {
+    let Some(value) = keys.get(key) else {
+        return BTreeSet::new();
+    };
+    value.items.iter().step_by(2).cloned().collect()
+}
+
+/// The part of a key's name after the root, and what belongs to it there: whether it may be.
+fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
+    let nodes = members(keys, &format!("{ROOT}:nodes"));
+    let of_node = |node: &str| nodes.contains(node) && !value.expires;
+    let classes = members(keys, &format!("{ROOT}:classes"));
+    let of_class = |class: &str| {
+        let number = class[..10].trim_start_matches('0');
+        let listed = &keys[&format!("{ROOT}:classes")];
+        let mut scores = listed.items.iter().skip(1).step_by(2);
+        !classes.is_empty() && scores.any(|score| score == number) && !value.expires
+    };
+    let attributes = members(keys, &format!("{ROOT}:attrs"));
+    let families: [(&str, &dyn Fn(&str) -> bool); 12] = [
+        ("node:info:", &of_node),
+        ("node:runtime:", &of_node),
+        ("node:slots:", &of_node),
+        ("node:request:", &of_node),
+        ("class:", &of_class),
+        ("ready:", &of_class),
+        ("attr:", &|name| attributes.contains(name)),
+        ("pool:", &|name| {
+            attributes.contains(&format!("pool:{}", name.trim_end_matches(":members")))
+        }),
+        ("lang:", &|pair| {
+            attributes.contains(&format!("pair:{pair}"))
+        }),
+        ("match:", &|generation| {
+            keys[ROOT].get("generation") == Some(generation)
+        }),
+        ("job:", &|_| true),
+        ("session:", &|_| value.expires),
+    ];
+    match suffix {
+        "config" | "nodes" | "classes" | "attrs" | "due" | "failed" | "cancelled" => !value.expires,
+        _ => {
+            suffix.starts_with("lost:")
+                || families
+                    .iter()
+                    .any(|(family, is_there)| suffix.strip_prefix(family).is_some_and(is_there))
+        }
+    }
+}
+
+/// How many holds every job has, on nodes and in what lost nodes left behind.
+fn holds(keys: &Keys) -> BTreeMap<String, usize> {
+    let mut out = BTreeMap::new();
+    let (slots, lost) = (format!("{ROOT}:node:slots:"), format!("{ROOT}:lost:"));
+    for key in keys
+        .keys()
+        .filter(|key| key.starts_with(&slots) || key.starts_with(&lost))
+    {
+        for member in members(keys, key).iter().filter(|member| *member != "#") {
+            *out.entry(member[1..].to_owned()).or_default() += 1;
+        }
+    }
+    out
+}
+
+/// What is wrong in the keyspace of one cell.
+pub(crate) fn problems(keys: &Keys) -> Vec<String> {
+    let mut out = Vec::new();
+    let due = members(keys, &format!("{ROOT}:due"));
+    for (key, value) in keys {
+        let Some(suffix) = key
+            .strip_prefix(ROOT)
+            .and_then(|rest| rest.strip_prefix(':'))
+        else {
+            if key != ROOT {
+                out.push(format!("{key} is not of the cell"));
+            }
+            continue;
+        };
+        if !is_known(keys, suffix, value) {
+            out.push(format!("{key} is left over: {value:?}"));
+        }
+        if let Some(incarnation) = suffix.strip_prefix("lost:") {
+            let listed = due
+                .iter()
+                .any(|item| item.starts_with(&format!("l{incarnation} ")));
+            if !listed {
+                out.push(format!("{key} will never be settled"));
+            }
+        }
+    }
+    let mut holds = holds(keys);
+    for (key, value) in keys {
+        let Some(job) = key.strip_prefix(&format!("{ROOT}:job:")) else {
+            continue;
+        };
+        let held = holds.remove(job).unwrap_or(0);
+        let has_ended = value.get("f").is_some();
+        match (has_ended, held, value.expires) {
+            (false, 1, false) | (true, 1, false) | (true, 0, true) => {}
+            _ => out.push(format!("job {job} has {held} holds: {value:?}")),
+        }
+    }
+    for job in holds.keys() {
+        out.push(format!("a hold of job {job}, which is not there"));
+    }
+    out
+}
+
+/// What is left that may not be once all nodes have gone and everything due was settled.
+pub(crate) fn leftovers(keys: &Keys) -> Vec<String> {
+    let stays = |key: &&String| {
+        let Some(suffix) = key.strip_prefix(ROOT) else {
+            return false;
+        };
+        matches!(suffix, "" | ":config" | ":due" | ":failed" | ":cancelled")
+            || [":match:", ":job:", ":session:"]
+                .iter()
+                .any(|family| suffix.starts_with(family))
+    };
+    keys.keys().filter(|key| !stays(key)).cloned().collect()
+}

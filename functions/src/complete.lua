@@ -14,8 +14,8 @@ local function settled_before(c, arg, rec, score)
   if score then
     -- Stopping: the node has stopped it. Any other hold of an ended job was left by an interrupted call.
     cell.guard(c, keys.job(c.root, job), keys.slots(c.root, node), keys.ready(c.root, rt.class), keys.due(c.root),
-      keys.failed(c.root))
-    if holds.state(score) ~= 'stopping' then jobs.finish(c, job, read, status) end
+      keys.failed(c.root), keys.cancelled(c.root))
+    jobs.finish(c, job, read, status)
     jobs.let_go(c, job)
     holds.free(c, node, rt, job)
     return redis.status_reply('OK')

@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod bundle;
+pub mod reference;
 
 /// The library as it is loaded into Redis with `FUNCTION LOAD`.
 pub const LIBRARY: &str = include_str!("../lockless.lua");

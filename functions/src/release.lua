@@ -29,7 +29,8 @@ local function release(root, arg)
   end
   local state = holds.state(score)
   if state == 'running' and not rec.status then errors.wrong_state(job, 'running') end
-  cell.guard(c, job_key, slots, keys.ready(root, rt.class), keys.due(root), keys.cancelled(root))
+  cell.guard(c, job_key, slots, keys.ready(root, rt.class), keys.due(root), keys.cancelled(root),
+    keys.failed(root))
 
   -- first write
   if rec.kind == 'r' and state ~= 'stopping' and (not rec.status or rec.status == 'released') then
@@ -39,7 +40,7 @@ local function release(root, arg)
     holds.free(c, node, rt, job)
     call('DEL', job_key)
   else
-    if state ~= 'stopping' then jobs.finish(c, job, rec, 'cancelled', 'released by its node') end
+    jobs.finish(c, job, rec, 'cancelled', 'released by its node')
     jobs.let_go(c, job)
     holds.free(c, node, rt, job)
   end

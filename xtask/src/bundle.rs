@@ -1,4 +1,4 @@
-//! `cargo xtask bundle`: writes functions/lockless.lua, or checks that it is what the sources give.
+//! `cargo xtask bundle`: writes what is generated (the library and its reference page), or checks that it is up to date.
 
 use std::fs;
 use std::path::Path;
@@ -7,12 +7,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::run;
 
-/// Where the bundle is, from the repository's root.
+/// Where the generated files are, from the repository's root.
 const BUNDLE: &str = "functions/lockless.lua";
+const REFERENCE: &str = "docs/functions.md";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Change nothing; fail if the committed file is not what the sources give
+    /// Change nothing; fail if a committed file is not what its sources give
     #[arg(long)]
     check: bool,
 }
@@ -21,12 +22,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let root = run::repository();
     let made =
         lockless_functions::bundle::bundle(&root.join("functions")).context("bundling failed")?;
-    let path = root.join(BUNDLE);
-    if arguments.check {
-        check(&path, &made)
-    } else {
-        write(&path, &made)
+    let contract = fs::read_to_string(root.join("functions/api.toml"))
+        .context("functions/api.toml could not be read")?;
+    let contract = lockless_functions::api::Api::parse(&contract)
+        .context("functions/api.toml is not valid")?;
+    let page = lockless_functions::reference::page(&contract);
+    for (name, text) in [(BUNDLE, &made), (REFERENCE, &page)] {
+        if arguments.check {
+            check(&root, name, text)?;
+        } else {
+            write(&root, name, text)?;
+        }
     }
+    Ok(())
 }
 
 /// The check alone, for `ci`.
@@ -34,28 +42,29 @@ pub(crate) fn check_committed() -> Result<()> {
     run(&Arguments { check: true })
 }
 
-fn write(path: &Path, made: &str) -> Result<()> {
+fn write(root: &Path, name: &str, made: &str) -> Result<()> {
+    let path = root.join(name);
     // Cargo rebuilds what embeds the file whenever it is written, so it is left alone when nothing changed.
-    if fs::read_to_string(path).is_ok_and(|committed| committed == made) {
-        println!("{BUNDLE} is up to date.");
+    if fs::read_to_string(&path).is_ok_and(|committed| committed == made) {
+        println!("{name} is up to date.");
         return Ok(());
     }
-    fs::write(path, made).with_context(|| format!("{BUNDLE} could not be written"))?;
+    fs::write(path, made).with_context(|| format!("{name} could not be written"))?;
     println!(
-        "{BUNDLE} written: {} lines, {} bytes.",
+        "{name} written: {} lines, {} bytes.",
         made.lines().count(),
         made.len()
     );
     Ok(())
 }
 
-fn check(path: &Path, made: &str) -> Result<()> {
+fn check(root: &Path, name: &str, made: &str) -> Result<()> {
     let committed =
-        fs::read_to_string(path).with_context(|| format!("{BUNDLE} could not be read"))?;
+        fs::read_to_string(root.join(name)).with_context(|| format!("{name} could not be read"))?;
     if let Some(difference) = first_difference(&committed, made) {
-        bail!("{BUNDLE} is not what its sources give; run `cargo xtask bundle`. {difference}");
+        bail!("{name} is not what its sources give; run `cargo xtask bundle`. {difference}");
     }
-    println!("{BUNDLE} is what its sources give.");
+    println!("{name} is what its sources give.");
     Ok(())
 }
 

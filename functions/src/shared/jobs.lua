@@ -58,13 +58,14 @@ local function box_of(c, job, status)
   if status == 'expired' then return keys.failed(c.root), 'e' .. job, 'f' end
 end
 
--- Lets an ended job's record go after keep_finished_ms. Only once its hold goes, so that every hold has its record.
+-- Lets an ended job's record go after keep_finished_ms. Only once its hold goes, so that every hold has its record; and
+-- by the cell's clock, so that its entry in a box, written by `finish` in the same call, never outlives it.
 function jobs.let_go(c, job)
-  redis.call('PEXPIRE', keys.job(c.root, job), string.format('%d', config.value(c, 'keep_finished_ms')))
+  redis.call('PEXPIREAT', keys.job(c.root, job), string.format('%d', c.now + config.value(c, 'keep_finished_ms')))
 end
 
 -- Writes the end of a job: status, reason, result, its box and the counter. Idempotent when `rec` has a status
--- already: then it only makes sure that all of it was written.
+-- already: then it only makes sure that all of it was written, and keeps its entry in the box from now on.
 function jobs.finish(c, job, rec, status, reason, result)
   local call = redis.call
   local key = keys.job(c.root, job)

@@ -92,19 +92,16 @@ end
 function kinds.l(c, rest, budget)
   local call = redis.call
   local lost = keys.lost(c.root, rest:match('^%S+'))
-  local page = call('ZRANGE', lost, '0', budget - 1, 'WITHSCORES')
+  local page = call('ZRANGE', lost, '0', budget - 1)
   local settled = 0
-  for i = 1, #page, 2 do
-    if page[i] ~= holds.SENTINEL then
-      local job = page[i]:sub(2)
+  for _, member in ipairs(page) do
+    if member ~= holds.SENTINEL then
+      local job = member:sub(2)
       local rec = jobs.read(c, job)
-      cell.guard(c, lost, keys.job(c.root, job), keys.due(c.root), keys.failed(c.root))
-      -- A stopping hold's job had ended before.
-      if rec and holds.state(tonumber(page[i + 1])) ~= 'stopping' then
-        jobs.finish(c, job, rec, 'expired', 'node lost')
-      end
+      cell.guard(c, lost, keys.job(c.root, job), keys.due(c.root), keys.failed(c.root), keys.cancelled(c.root))
+      if rec then jobs.finish(c, job, rec, 'expired', 'node lost') end
       jobs.let_go(c, job)
-      call('ZREM', lost, page[i])
+      call('ZREM', lost, member)
       settled = settled + 1
     end
   end

@@ -157,6 +157,8 @@ fn in_process_history(api: &Api, seed: u64, said: &mut Vec<String>) {
         if generator.one_in(4) {
             let pause = generator.pause_ms();
             if generator.one_in(40) {
+                // A cell can not know of a time that passed and was taken back between two of its calls.
+                must(&mut host, "sweep");
                 let now = text(&list(&command(&mut host, "TIME"))[0])
                     .parse::<u64>()
                     .unwrap();

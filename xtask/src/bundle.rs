@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         .context("functions/api.toml could not be read")?;
     let contract = lockless_functions::api::Api::parse(&contract)
         .context("functions/api.toml is not valid")?;
-    let page = lockless_functions::reference::page(&contract);
+    let page = lockless_functions::reference::page(&contract, &made);
     for (name, text) in [(BUNDLE, &made), (REFERENCE, &page)] {
         if arguments.check {
             check(&root, name, text)?;

@@ -1,0 +1,102 @@
+//! A user with just the commands of the reference page can call every function.
+
+use lockless_functions::{LIBRARY, reference::commands};
+use lockless_servers::Standalone;
+
+#[test]
+fn a_user_with_just_the_listed_commands_can_call_every_function() {
+    let server = Standalone::builder().private().start().unwrap();
+    let client = redis::Client::open(server.url()).unwrap();
+    let mut admin = client.get_connection().unwrap();
+    let _: String = redis::cmd("FUNCTION")
+        .arg(&["LOAD", LIBRARY])
+        .query(&mut admin)
+        .unwrap();
+    let rights: Vec<String> = commands(LIBRARY)
+        .iter()
+        .map(|command| format!("+{command}"))
+        .collect();
+    let _: () = redis::cmd("ACL")
+        .arg(&["SETUSER", "caller", "on", ">secret"])
+        .arg(&[
+            "resetkeys",
+            "~cell:*",
+            "resetchannels",
+            "&cell:*",
+            "+fcall",
+            "+fcall_ro",
+        ])
+        .arg(rights)
+        .query(&mut admin)
+        .unwrap();
+    let mut caller = redis::Client::open(format!(
+        "redis://caller:secret@127.0.0.1:{}",
+        server.port()
+    ))
+    .unwrap()
+    .get_connection()
+    .unwrap();
+
+    for line in [
+        "register n1 4 POOL a PAIR en zh LABEL x",
+        "register n1 4 POOL b PAIR en zh LABEL x",
+        "register n2 4 PAIR en zh INSTANCE i",
+        "heartbeat n1 LABEL y CPU 5 JOBS 1",
+        "drain n1 on",
+        "drain n1 off",
+        "config forget_node_ms 100 heartbeat_ttl_ms 100 keep_finished_ms 100",
+        "take n1 REQUEST r0",
+        "dispatch s en zh p JOB a POOL b",
+        "dispatch s en zh p JOB b POOL b ACK 5000",
+        "ack a n1",
+        "extend a n1 1000 PROGRESS half",
+        "take n1 REQUEST r1",
+        "complete a n1 failed REASON why",
+        "cancel b",
+        "complete b n1 finished",
+        "reserve n1 c 1000",
+        "release c n1",
+        "dispatch s en zh p JOB d POOL b",
+        "register n1 4 POOL b INSTANCE new",
+        "explain s en zh REQUIRE y",
+        "job a",
+        "jobs failed 0 10",
+        "jobs running 0 10",
+        "node n1",
+        "nodes 0 10",
+        "stats",
+        "check",
+        "check CURSOR 0 COUNT 3",
+        "version",
+        "deregister n2",
+    ] {
+        call(&mut caller, line);
+    }
+    let overdue = || {
+        let mut probe = client.get_connection().unwrap();
+        let nodes: (String, Vec<String>) = redis::cmd("FCALL")
+            .arg(&["lockless_nodes", "1", "cell:{acl}", "0", "10"])
+            .query(&mut probe)
+            .unwrap();
+        !nodes.1.is_empty()
+    };
+    // A node that is lost, then forgotten, and boxes that are trimmed, all by the caller's own sweeps.
+    for _ in 0..500 {
+        call(&mut caller, "sweep");
+        if !overdue() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("the node was not forgotten in 10 s");
+}
+
+fn call(caller: &mut redis::Connection, line: &str) {
+    let mut words = line.split(' ');
+    let name = format!("lockless_{}", words.next().unwrap_or_default());
+    let reply: Result<redis::Value, redis::RedisError> = redis::cmd("FCALL")
+        .arg(&[name.as_str(), "1", "cell:{acl}"])
+        .arg(words.collect::<Vec<_>>())
+        .query(caller);
+    assert!(reply.is_ok(), "{line}: {reply:?}");
+}

@@ -73,6 +73,7 @@ fn how_to_call(port: u16) -> String {
         .collect();
     format!(
         "Redis with lockless {} listens on redis://127.0.0.1:{port}. Call it from another terminal:\n\n{}\n\n\
+         A node that sends no heartbeat for 30 s is lost: register it again.\n\
          Ctrl-C stops it; nothing is kept.",
         lockless_functions::VERSION,
         lines.join("\n"),

@@ -14,6 +14,9 @@ const SESSIONS: usize = 64;
 /// A payload of ordinary size.
 pub const PAYLOAD: &str = r#"{"text":"hello, world","voice":"b2","speed":1.0}"#;
 
+/// What a node says it can do, of ordinary size.
+pub const CAPS: &str = r#"{"languages":["en","zh","ja"],"services":["asr","nmt","tts"],"gpu":"24 GB","version":"2.3.1"}"#;
+
 /// A job where it was granted.
 #[derive(Clone, Debug)]
 pub struct Granted {
@@ -46,17 +49,17 @@ pub fn node(number: usize) -> String {
 
 impl Cell {
     /// A cell whose n-th node registers as `describe(n)` says: max_jobs, then options.
-    pub fn new<const N: usize>(
+    pub fn new(
         server: &mut Server,
         nodes: usize,
-        describe: impl Fn(usize) -> [String; N],
+        describe: impl Fn(usize) -> Vec<String>,
     ) -> Result<Self, Error> {
         let mut link = server.link()?;
         set_presence(&mut link)?;
         let register: Vec<Cmd> = (0..nodes)
             .map(|number| {
                 let mut command = fcall("lockless_register", &[node(number)]);
-                command.arg(&describe(number)[..]);
+                command.arg(describe(number));
                 command
             })
             .collect();
@@ -156,21 +159,11 @@ impl Cell {
         Ok((self.link.usec_per_fcall()?, done))
     }
 
-    /// Server time per dispatch: `calls` of them, `in_flight` at a time, completed in between so that load stays even.
-    pub fn dispatch_cost(
-        &mut self,
-        calls: usize,
-        in_flight: usize,
-        options: &[&str],
-    ) -> Result<Micros, Error> {
-        let batches = calls.div_ceil(in_flight);
-        let mut sum = 0.0;
-        for _ in 0..batches {
-            let (micros, jobs) = self.timed(|cell| cell.dispatch(in_flight, options))?;
-            sum += micros;
-            self.complete(&jobs)?;
-        }
-        Ok(sum / batches as f64)
+    /// Server time per dispatch; the jobs are completed afterwards, so that load stays even.
+    pub fn dispatch_cost(&mut self, calls: usize, options: &[&str]) -> Result<Micros, Error> {
+        let (micros, jobs) = self.timed(|cell| cell.dispatch(calls, options))?;
+        self.complete(&jobs)?;
+        Ok(micros)
     }
 }
 
@@ -195,8 +188,9 @@ pub(crate) fn strings(reply: Value) -> Result<Vec<String>, Error> {
 }
 
 /// The description of a usual node.
-pub fn plain_node() -> [String; 6] {
-    ["4", "POOL", "general", "PAIR", "en", "zh"].map(str::to_owned)
+pub fn plain_node() -> Vec<String> {
+    let words = ["4", "POOL", "general", "PAIR", "en", "zh", "CAPS", CAPS];
+    words.map(str::to_owned).to_vec()
 }
 
 /// The jobs that dispatches granted.

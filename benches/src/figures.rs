@@ -2,7 +2,7 @@
 
 use redis::Cmd;
 
-use crate::cell::{Cell, PAYLOAD, fcall, node, plain_node};
+use crate::cell::{Cell, PAYLOAD, fcall, granted, node, plain_node};
 use crate::link::Server;
 use crate::report::Report;
 use crate::rounds::{Micros, compare, median};
@@ -10,7 +10,6 @@ use crate::targets::labelled_node;
 use crate::{Effort, Error};
 
 const NODES: usize = 1000;
-const IN_FLIGHT: usize = 100;
 const LABELS: [&str; 8] = [
     "REQUIRE", "label-00", "REQUIRE", "label-03", "REQUIRE", "label-06", "REQUIRE", "label-09",
 ];
@@ -48,10 +47,10 @@ const DISPATCHES: [(&str, Figure); 5] = [
     }),
     ("dispatch, a session's first job", Cells::first_of_a_session),
     ("dispatch with 4 required labels", |cells, calls| {
-        cells.labelled.dispatch_cost(calls, IN_FLIGHT, &LABELS)
+        cells.labelled.dispatch_cost(calls, &LABELS)
     }),
     ("dispatch, 8 matching classes", |cells, calls| {
-        cells.eight.dispatch_cost(calls, IN_FLIGHT, &[])
+        cells.eight.dispatch_cost(calls, &[])
     }),
 ];
 
@@ -61,19 +60,10 @@ impl Cells {
         let mut full = Cell::new(server, 64, |_| plain_node())?;
         full.dispatch(64 * 4, &[])?;
         let eight = Cell::new(server, NODES, |number| {
-            let [max_jobs, rest @ ..] = plain_node();
-            let [one, two, three, four, five] = rest;
-            let label = format!("kind-{}", number % 8);
-            [
-                max_jobs,
-                one,
-                two,
-                three,
-                four,
-                five,
-                "LABEL".to_owned(),
-                label,
-            ]
+            let mut words = plain_node();
+            words.push("LABEL".to_owned());
+            words.push(format!("kind-{}", number % 8));
+            words
         })?;
         Ok(Cells {
             plain: Cell::plain(server, NODES)?,
@@ -85,7 +75,7 @@ impl Cells {
     }
 
     fn dispatch(&mut self, calls: usize, options: &[&str]) -> Result<Micros, Error> {
-        self.plain.dispatch_cost(calls, IN_FLIGHT, options)
+        self.plain.dispatch_cost(calls, options)
     }
 
     fn ack(&mut self, calls: usize) -> Result<Micros, Error> {
@@ -149,26 +139,21 @@ impl Cells {
     fn first_of_a_session(&mut self, calls: usize) -> Result<Micros, Error> {
         let first = self.fresh;
         self.fresh += calls;
-        let mut sum = 0.0;
-        let batches = calls.div_ceil(IN_FLIGHT);
-        for batch in 0..batches {
-            let commands: Vec<Cmd> = (0..IN_FLIGHT)
-                .map(|call| {
-                    let session = format!("new-{}", first + batch * IN_FLIGHT + call);
-                    fcall("lockless_dispatch", &[&session, "en", "zh", PAYLOAD])
-                })
-                .collect();
-            let (micros, replies) = self.plain.timed(|cell| cell.all(&commands))?;
-            sum += micros;
-            self.plain.complete(&crate::cell::granted(replies)?)?;
-        }
-        Ok(sum / batches as f64)
+        let commands: Vec<Cmd> = (first..self.fresh)
+            .map(|number| {
+                let session = format!("new-{number}");
+                fcall("lockless_dispatch", &[&session, "en", "zh", PAYLOAD])
+            })
+            .collect();
+        let (micros, replies) = self.plain.timed(|cell| cell.all(&commands))?;
+        self.plain.complete(&granted(replies)?)?;
+        Ok(micros)
     }
 }
 
 fn described(name: &String) -> Cmd {
     let mut command = fcall("lockless_register", &[name]);
-    command.arg(&plain_node()[..]);
+    command.arg(plain_node());
     command
 }
 
@@ -213,9 +198,9 @@ fn finished_jobs(server: &mut Server, effort: Effort, report: &mut Report) -> Re
     Report::comparisons("Growth, us of server time", "first", "second");
     let sides = compare(
         effort.rounds,
-        || many.dispatch_cost(effort.calls, IN_FLIGHT, &[]),
+        || many.dispatch_cost(effort.calls, &[]),
         || {
-            let micros = none.dispatch_cost(effort.calls, IN_FLIGHT, &[])?;
+            let micros = none.dispatch_cost(effort.calls, &[])?;
             none.forget_jobs()?;
             Ok(micros)
         },

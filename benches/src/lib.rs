@@ -23,7 +23,8 @@ pub use error::Error;
 pub struct Effort {
     /// Rounds per comparison.
     pub rounds: usize,
-    /// Calls per side and round.
+    /// Calls per side and round: few, so that noise that comes and goes hits both sides alike, and few jobs are in
+    /// flight.
     pub calls: usize,
     /// Nodes of the large cell.
     pub nodes: usize,
@@ -34,16 +35,16 @@ pub struct Effort {
 impl Effort {
     /// A run of a few minutes.
     pub const FULL: Effort = Effort {
-        rounds: 21,
-        calls: 1000,
+        rounds: 201,
+        calls: 100,
         nodes: 50_000,
         finished: 200_000,
     };
 
     /// A run of well under a minute. The large cell keeps its size, because a target names it.
     pub const QUICK: Effort = Effort {
-        rounds: 7,
-        calls: 400,
+        rounds: 41,
+        calls: 100,
         nodes: 50_000,
         finished: 20_000,
     };

@@ -6,12 +6,10 @@ use std::net::TcpStream;
 use redis::Cmd;
 
 use crate::Error;
-use crate::cell::{Cell, Granted, ROOT};
+use crate::cell::{Cell, Granted, ROOT, granted};
 use crate::link::Server;
 use crate::rounds::Micros;
 
-/// Dispatches per pipeline, on either side.
-const PIPELINED: usize = 50;
 const END: &str = "end-of-the-recording";
 
 /// The inner commands of dispatches, ready to be sent again and again.
@@ -59,9 +57,10 @@ impl Recording {
         self.commands.len() as f64 / self.dispatches as f64
     }
 
-    /// Processor time per dispatch when its commands are sent natively. The cell is afterwards as before.
-    pub fn cpu_cost(&self, cell: &mut Cell) -> Result<Micros, Error> {
-        let size = self.commands.len() * PIPELINED / self.dispatches;
+    /// Processor time per dispatch when its commands are sent natively, those of so many dispatches per pipeline. The
+    /// cell is afterwards as before.
+    pub fn cpu_cost(&self, cell: &mut Cell, pipelined: usize) -> Result<Micros, Error> {
+        let size = self.commands.len() * pipelined / self.dispatches;
         let link = cell.link();
         let before = link.cpu_seconds()?;
         link.in_chunks(&self.commands, size)?;
@@ -71,14 +70,18 @@ impl Recording {
     }
 }
 
-/// Processor time per dispatch by FCALL. The cell is afterwards as before.
-pub fn cpu_cost_of_fcall(cell: &mut Cell, dispatches: usize) -> Result<Micros, Error> {
+/// Processor time per dispatch by FCALL, so many per pipeline. The cell is afterwards as before.
+pub fn cpu_cost_of_fcall(
+    cell: &mut Cell,
+    dispatches: usize,
+    pipelined: usize,
+) -> Result<Micros, Error> {
     let commands = cell.dispatches(dispatches, &[]);
     let link = cell.link();
     let before = link.cpu_seconds()?;
-    let replies = link.in_chunks(&commands, PIPELINED)?;
+    let replies = link.in_chunks(&commands, pipelined)?;
     let spent = link.cpu_seconds()? - before;
-    let jobs = crate::cell::granted(replies)?;
+    let jobs = granted(replies)?;
     cell.complete(&jobs)?;
     cell.all(&undo(&jobs))?;
     Ok(spent * 1e6 / dispatches as f64)

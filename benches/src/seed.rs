@@ -3,7 +3,7 @@
 use redis::{Cmd, Value};
 
 use crate::Error;
-use crate::cell::{Granted, PAYLOAD, ROOT, fcall, granted, node, strings};
+use crate::cell::{CAPS, Granted, PAYLOAD, ROOT, fcall, granted, node, strings};
 use crate::link::{Link, Server};
 use crate::rounds::Micros;
 
@@ -27,7 +27,7 @@ impl SeedCell {
         let mut link = server.link()?;
         let register: Vec<Cmd> = (0..nodes)
             .map(|number| {
-                let args = [&node(number), "{}", MAX_JOBS, POOL, "en", "zh"];
+                let args = [&node(number), CAPS, MAX_JOBS, POOL, "en", "zh"];
                 fcall("seed_register_node", &args)
             })
             .collect();

@@ -5,7 +5,7 @@
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NO_SUCH_JOB, NODE_MISMATCH, STALE_NODE,
 --         WRONG_STATE
--- Calls:  5 (1 more with INCARNATION, 2 under ACK, 1 when nothing else was heard for a second)
+-- Calls:  6 (1 more with INCARNATION, 1 under ACK, 2 more when its run limit is near, 1 when nothing else was heard for a second)
 
 local function ack(root, arg)
   local call = redis.call
@@ -23,14 +23,14 @@ local function ack(root, arg)
     errors.wrong_state(job, status)
   end
   if state == 'running' then return redis.status_reply('OK') end
+  cell.guard(c, keys.job(root, job), keys.due(root))
   if state == 'reserved' then
     local rec = jobs.read(c, job) or errors.no_such_job(job)
     deadline = c.now + rec.ttl_ms
   end
   local near = state == 'reserved' and deadline < c.now + cell.HORIZON_MS
-  if near then cell.guard(c, keys.due(root)) end
 
-  -- first write: a hold has its record, so this key is known to exist; should it be moving, nothing has changed yet
+  -- first write
   call('HSET', keys.job(root, job), 's', c.now_text)
   if near then cell.due(c, 'h' .. node, deadline) end
   call('ZADD', keys.slots(root, node), 'XX', holds.text(holds.RUNNING, deadline), 'j' .. job)

@@ -184,7 +184,8 @@ impl Argument {
     /// The inclusive limits of its value or its length.
     pub fn limits(&self) -> (u64, u64) {
         let (min, max) = match self.kind {
-            Kind::Id | Kind::Cursor => (1, 256),
+            Kind::Id => (1, 256),
+            Kind::Cursor => (1, 1024),
             Kind::Lang | Kind::Pair => (1, 64),
             Kind::Bytes | Kind::Payload => (0, PAYLOAD_LIMIT_BYTES),
             Kind::Integer => (0, (1 << 53) - 1),
@@ -198,9 +199,8 @@ impl Argument {
     pub fn takes(&self) -> String {
         let (min, max) = self.limits();
         let mut words = match self.kind {
-            Kind::Id | Kind::Cursor => {
-                format!("{min} to {max} printable characters without spaces")
-            }
+            Kind::Id => format!("{min} to {max} printable characters without spaces"),
+            Kind::Cursor => "0, or what the page before returned".to_owned(),
             Kind::Lang => format!("{min} to {max} printable characters without spaces or ':'"),
             Kind::Pair => format!(
                 "two languages, each {min} to {max} printable characters without spaces or ':'"

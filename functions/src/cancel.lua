@@ -16,14 +16,13 @@ local function cancel(root, arg)
     errors.no_such_job(job)
   end
   local node = rec.node
+  cell.guard(c, keys.slots(root, node), keys.due(root), keys.cancelled(root))
   local score = holds.score(c, node, job)
   local state = score and holds.state(score)
   if rec.status and rec.status ~= 'cancelled' then errors.wrong_state(job, rec.status) end
   if not rec.status and not score then errors.wrong_state(job, 'expired') end
   if rec.status and (not score or state == 'stopping') then return redis.status_reply('OK') end
   local rt = nodes.read(c, node)
-  cell.guard(c, keys.job(root, job), keys.slots(root, node), keys.ready(root, rt.class), keys.due(root),
-    keys.cancelled(root))
 
   -- first write
   jobs.finish(c, job, rec, 'cancelled', arg.reason)

@@ -9,7 +9,25 @@
 
 local WHOLE, PAGE = 10000, 1000
 
+-- What a position in each of the audits looks like; those of one item have none.
+local POSITIONS = { [3] = '^%S+ (%d+)$', [4] = '^%d+ (%d+)$', [5] = '^:(.+)$', [6] = '^(%d+)$', [7] = '^(%d+)$',
+  [8] = '^(%d+)$' }
+
+-- The audit to go on with and where, or the end of the call.
+local function read_cursor(cursor)
+  if not cursor or cursor == '0' then return 1, nil end
+  local at, rest = cursor:match('^(%d):(.*)$')
+  local part = tonumber(at or nil)
+  if part and part >= 1 and part <= 8 then
+    if rest == '' then return part, nil end
+    local found = POSITIONS[part] and rest:match(POSITIONS[part])
+    if found and (part == 5 or #found <= 10) then return part, rest end
+  end
+  errors.bad_argument('CURSOR', '0, or what the page before returned', cursor)
+end
+
 return function(root, arg)
+  local part, position = read_cursor(arg.cursor)
   local c = cell.open(root)
   cell.guard(c, keys.due(root), keys.nodes(root))
   local audits = { audit_cell.record, audit_cell.cache, audit_nodes.all, audit_classes.all, audit_classes.attributes,
@@ -18,12 +36,6 @@ return function(root, arg)
   local function say(sentence) violations[#violations + 1] = sentence end
   local paged = arg.cursor ~= nil
   local left = paged and (arg.count or PAGE) or arg.count or WHOLE
-  local part, position = 1, nil
-  if paged and arg.cursor ~= '0' then
-    local at, rest = arg.cursor:match('^(%d):(.*)$')
-    part, position = tonumber(at), rest ~= '' and rest or nil
-    if not audits[part] then errors.bad_argument('CURSOR', '0, or what the page before returned', arg.cursor) end
-  end
   local whole = part == 1
   c.live = 0
   while c.exists and audits[part] and left > 0 do

@@ -40,10 +40,12 @@ local function complete(root, arg)
   local class = rec.class
   local place = call('ZSCORE', keys.ready(root, class), node)
   if not place then
+    cell.guard(c, keys.ready(root, class), keys.runtime(root, node))
     class = nodes.read(c, node).class
     place = call('ZSCORE', keys.ready(root, class), node)
   end
-  if arg.status == 'failed' then cell.guard(c, keys.failed(root), keys.due(root)) end
+  -- What is written below was read above, so it is here: the job, its hold, the node's place, and the cell's record.
+  if arg.status == 'failed' or not c.exists then cell.guard(c, keys.failed(root), keys.due(root)) end
 
   -- first write
   jobs.finish(c, job, rec, arg.status, arg.reason, arg.result)

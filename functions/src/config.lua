@@ -12,9 +12,11 @@ return function(root, arg)
   if #given % 2 == 1 then
     errors.fail('BAD_ARGUMENT', 'the setting ' .. errors.shown(given[#given]) .. ' needs a value')
   end
-  local changed = {}
+  local changed, seen = {}, {}
   for i = 1, #given, 2 do
+    if seen[given[i]] then errors.fail('BAD_ARGUMENT', given[i] .. ' may be given once, given twice') end
     changed[i], changed[i + 1] = given[i], config.checked(given[i], given[i + 1])
+    seen[given[i]] = true
   end
   local c = cell.open(root)
   if #changed > 0 then

@@ -31,14 +31,17 @@ local function replay(c, job, arg, automatic)
   end
   local score = holds.score(c, rec.node, job)
   if not score then
+    cell.guard(c, keys.slots(c.root, rec.node))
     if interrupted then return nil end
     -- Its node was lost, and it is about to be settled.
     errors.wrong_state(job, 'expired')
   end
   if interrupted then
+    local session = keys.session(c.root, rec.session)
+    cell.guard(c, keys.runtime(c.root, rec.node), keys.due(c.root), session)
     local rt = nodes.read(c, rec.node)
     local _, deadline = holds.state(score)
-    cell.guard(c, keys.slots(c.root, rec.node), keys.ready(c.root, rt.class), keys.due(c.root))
+    redis.call('PEXPIRE', session, string.format('%d', config.value(c, 'session_ttl_ms')))
     ready.place(c, rt.class, rec.node, rt.flags, nodes.held(c, rec.node) + rt.foreign)
     if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. rec.node, deadline) end
     redis.call('HSET', c.root, 'clock', c.now_text, 'grants', rec.grant)
@@ -117,6 +120,7 @@ local function dispatch(root, arg)
     req.found_pool = call('HGET', keys.class(root, found.class), 'pools'):match('^%S+')
   end
   -- first write
+  match.keep(c)
   return grant(c, arg, req, found, job)
 end
 

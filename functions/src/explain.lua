@@ -6,7 +6,7 @@
 -- Reply:  fields node_id (empty: none), pool, effective, max_jobs, considered, available, the reasons, and partial
 --         (1 when more than 512 classes match and not all were counted)
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
--- Calls:  11 with one matching class; grows with the matching classes, at most 512
+-- Calls:  13 with one matching class (2 more when nodes of it are out); grows with the matching classes, at most 512
 
 local COUNTED = 512
 

@@ -54,7 +54,8 @@ local function heartbeat(root, arg)
   local touched = { keys.due(root), runtime, keys.slots(root, node), keys.ready(root, rt.class) }
   if arg.labels or arg.caps then touched[#touched + 1] = keys.info(root, node) end
   if arg.labels then
-    local desc = classes.read(c, rt.class)
+    cell.guard(c, keys.class(root, rt.class), keys.classes(root))
+    local desc = nodes.description(c, node, rt)
     desc.labels = classes.joined(arg.labels)
     plan = classes.plan(c, desc)
     touched[#touched + 1] = keys.match(root, c.generation)

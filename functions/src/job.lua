@@ -5,7 +5,7 @@
 -- Reply:  fields job_id, status, node_id, session_id, src_lang, tgt_lang, payload_json, created_ts, started_ts, ended_ts,
 --         deadline_ts, attempts, result, reason, progress, stopping
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, NO_SUCH_JOB
--- Calls:  4
+-- Calls:  4 (5 when it holds no slot)
 
 -- The status a hold gives a live job.
 local STATUS = { reserved = 'dispatched', dispatched = 'dispatched', running = 'running' }
@@ -19,7 +19,7 @@ local function job(root, arg)
   end
   local score = holds.score(c, rec.node, arg.job)
   local state, deadline
-  if score then state, deadline = holds.state(score) end
+  if score then state, deadline = holds.state(score) else cell.guard(c, keys.slots(root, rec.node)) end
   -- A live record without a hold: its node was lost, and it is about to be settled.
   local status = rec.status or STATUS[state] or 'expired'
   local reason = rec.reason or (status == 'expired' and 'node lost') or ''

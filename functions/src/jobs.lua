@@ -17,7 +17,7 @@ local function live(c, state, cursor, count)
   local after, node, given = cursor, nil, 0
   if cursor ~= '0' then
     local name, offset = cursor:match('^:(.*) (%d+)$')
-    if not name then errors.bad_argument('cursor', '0, or what the page before returned', cursor) end
+    if not name or #offset > 10 then errors.bad_argument('cursor', '0, or what the page before returned', cursor) end
     node, given, after = name, tonumber(offset), ':' .. name
   end
   local names, next_names = pages.names(keys.nodes(c.root), after, NODES_A_PAGE)
@@ -35,7 +35,7 @@ end
 -- Ended jobs stand in a box, oldest first; in the box of failed and expired ones a letter tells them apart.
 local function boxed(c, state, cursor, count)
   local from = tonumber(cursor:match('^:?(%d+)$') or nil)
-  if not from then errors.bad_argument('cursor', '0, or what the page before returned', cursor) end
+  if not from or from > 9999999999 then errors.bad_argument('cursor', '0, or what the page before returned', cursor) end
   local box = state == 'cancelled' and keys.cancelled(c.root) or keys.failed(c.root)
   local page = redis.call('ZRANGE', box, from, from + count - 1)
   local letter = state:sub(1, 1)

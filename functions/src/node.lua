@@ -6,16 +6,14 @@
 --         instance, region, pools, pairs, labels, class, last_heartbeat_ts, presence_until_ts, cpu, gpu, mem, mem_mb,
 --         cap_json
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE
--- Calls:  6
+-- Calls:  7
 
 local function node(root, arg)
   local call = redis.call
   local c = cell.open(root)
   local rt = nodes.read(c, arg.node)
-  if not rt then
-    cell.guard(c, keys.runtime(root, arg.node))
-    errors.unknown_node(arg.node)
-  end
+  cell.guard(c, keys.runtime(root, arg.node), keys.slots(root, arg.node), keys.info(root, arg.node))
+  if not rt then errors.unknown_node(arg.node) end
   local held = nodes.held(c, arg.node)
   local r = call('HMGET', keys.runtime(root, arg.node), 'reported', 'seen', 'cpu', 'gpu', 'mem', 'mem_mb')
   local i = call('HMGET', keys.info(root, arg.node), 'region', 'pools', 'pairs', 'labels', 'cap_json')

@@ -23,6 +23,7 @@ local function release(root, arg)
   end
   local score = rec and rec.node == node and holds.score(c, node, job)
   if not score then
+    cell.guard(c, job_key, slots)
     -- An interrupted release has freed the slot and left its record.
     if rec and rec.status == 'released' then call('DEL', job_key) end
     return 0

@@ -20,6 +20,7 @@ local function again(c, arg, rec, until_ms)
   local score = holds.score(c, node, job)
   local interrupted = tonumber(rec.grant) > c.grants
   if not score then
+    cell.guard(c, keys.slots(c.root, node))
     if interrupted then return nil end
     errors.wrong_state(job, 'expired')
   end

@@ -11,8 +11,8 @@ local DEFAULT_LIMIT = 1000
 
 return function(root, arg)
   local c = cell.open(root)
-  if not c.exists then return 0 end
   cell.guard(c, keys.due(root))
+  if not c.exists then return 0 end
   local settled = settle.up_to(c, arg.limit or DEFAULT_LIMIT)
   cell.touch(c)
   return settled

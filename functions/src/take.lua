@@ -29,6 +29,7 @@ local function given_before(c, arg)
   local items = {}
   for job, deadline in given:gmatch('(%S+) (%S+)') do
     local rec = jobs.read_with_payload(c, job)
+    if not rec then cell.guard(c, keys.job(c.root, job)) end
     if rec then items[#items + 1] = jobs.item(job, rec, tonumber(deadline)) end
     local score = holds.score(c, arg.node, job)
     if score and score < holds.RUNNING then
@@ -56,9 +57,7 @@ local function take(root, arg)
   for i = 1, #page, 2 do
     local job = page[i]:sub(2)
     local state, deadline = holds.state(tonumber(page[i + 1]))
-    local rec = jobs.read_with_payload(c, job)
-    if state == 'reserved' then deadline = c.now + rec.ttl_ms end
-    taken[#taken + 1] = { job = job, rec = rec, deadline = deadline }
+    taken[#taken + 1] = { job = job, rec = jobs.read_with_payload(c, job), state = state, deadline = deadline }
     touched[#touched + 1] = keys.job(root, job)
   end
   cell.guard(c, unpack(touched))
@@ -66,6 +65,7 @@ local function take(root, arg)
   -- first write
   local items, given = {}, {}
   for i, job in ipairs(taken) do
+    if job.state == 'reserved' then job.deadline = c.now + job.rec.ttl_ms end
     items[i] = jobs.item(job.job, job.rec, job.deadline)
     given[#given + 1] = job.job
     given[#given + 1] = string.format('%d', job.deadline)

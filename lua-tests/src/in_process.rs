@@ -155,10 +155,12 @@ impl InProcess {
     }
 
     fn strings<'a>(&self, items: impl IntoIterator<Item = &'a [u8]>) -> mlua::Result<Value> {
-        let strings = items.into_iter().map(|item| self.lua.create_string(item));
-        self.lua
-            .create_sequence_from(strings.collect::<mlua::Result<Vec<_>>>()?)?
-            .into_lua(&self.lua)
+        // One at a time: a machine holds only so many values for its host at once.
+        let list = self.lua.create_table()?;
+        for item in items {
+            list.raw_push(self.lua.create_string(item)?)?;
+        }
+        list.into_lua(&self.lua)
     }
 
     fn call_function(

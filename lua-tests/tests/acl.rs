@@ -29,13 +29,11 @@ fn a_user_with_just_the_listed_commands_can_call_every_function() {
         .arg(rights)
         .query(&mut admin)
         .unwrap();
-    let mut caller = redis::Client::open(format!(
-        "redis://caller:secret@127.0.0.1:{}",
-        server.port()
-    ))
-    .unwrap()
-    .get_connection()
-    .unwrap();
+    let mut caller =
+        redis::Client::open(format!("redis://caller:secret@127.0.0.1:{}", server.port()))
+            .unwrap()
+            .get_connection()
+            .unwrap();
 
     for line in [
         "register n1 4 POOL a PAIR en zh LABEL x",

@@ -37,7 +37,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let () = call(client, "register", &description)?;
         let load = [node, "CPU", "12.5", "MEM", "40"];
         let status: HashMap<String, Value> = call(client, "heartbeat", &load)?;
-        expect(node, &status["held"], &Value::Int(0))?;
+        expect(
+            &format!("slots held on {node}"),
+            &status["held"],
+            &Value::Int(0),
+        )?;
     }
     let why: HashMap<String, String> = call(client, "explain", &["session-1", "en", "zh"])?;
     expect("nodes available", why["available"].as_str(), "2")?;

@@ -14,7 +14,7 @@ function kinds.id(value, rule)
 end
 
 function kinds.cursor(value, rule)
-  if #value >= rule.min and #value <= 1024 and not value:find('[%c]') then return value end
+  if #value >= rule.min and #value <= rule.max and not value:find('[%c]') then return value end
 end
 
 function kinds.lang(value, rule)

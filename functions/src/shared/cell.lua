@@ -59,10 +59,12 @@ function cell.open(root, counter)
   return c
 end
 
--- Fails with CELL_MOVING while any of these keys is on another Cluster node; else how many of them exist.
--- Every function calls it over what it is about to write or has found absent, before the first write.
+-- Fails with CELL_MOVING while the cell's slot is being moved. Every function calls it before its first write, and
+-- before any answer that rests on something being absent. Of several keys asked for at once none may be missing in a
+-- slot that moves, neither where it comes from nor where it goes to: one that is never there tells it on both sides,
+-- however many of the others have been moved.
 function cell.guard(c, ...)
-  return redis.call('EXISTS', c.root, ...)
+  return redis.call('EXISTS', c.root, keys.none(c.root), ...)
 end
 
 -- Writes a new cell. The sentinel comes first: whoever finds R finds all of it.

@@ -7,10 +7,10 @@ function errors.fail(code, sentence)
   error({ reply = code .. ' ' .. sentence })
 end
 
--- A caller's value, short and printable, for a sentence.
+-- A caller's value, short and plain, for a sentence: clients read error lines as UTF-8, which bytes need not be.
 function errors.shown(value)
   if #value > 64 then value = value:sub(1, 61) .. '...' end
-  return "'" .. value:gsub('%c', '?') .. "'"
+  return "'" .. value:gsub('[^\32-\126]', '?') .. "'"
 end
 
 function errors.bad_argument(name, takes, given)

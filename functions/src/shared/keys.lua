@@ -22,6 +22,8 @@ function keys.due(root) return root .. ':due' end
 function keys.lost(root, incarnation) return root .. ':lost:' .. incarnation end
 function keys.failed(root) return root .. ':failed' end
 function keys.cancelled(root) return root .. ':cancelled' end
+-- No key of this name is ever written: see cell.guard.
+function keys.none(root) return root .. ':none' end
 function keys.wake(root) return root .. ':wake' end
 
 return keys

@@ -39,20 +39,27 @@ function match.intersect(c, sets)
   return found
 end
 
--- The classes that fit, as one string of classes.WIDTH characters each.
+-- The classes that fit, as one string of classes.WIDTH characters each. What was not in the cache is put there by `keep`.
 function match.classes(c, req, pool)
-  local call = redis.call
   local key, field = keys.match(c.root, c.generation), shape(req, pool)
-  local cached = call('HGET', key, field)
+  local cached = c.matched and c.matched[field] or redis.call('HGET', key, field)
   if cached then return cached end
   local sets = match.attributes(c, req, pool)
   cell.guard(c, key, unpack(sets))
   local joined = table.concat(match.intersect(c, sets))
-  if not c.readonly then
+  c.matched = c.matched or {}
+  c.matched[field] = joined
+  return joined
+end
+
+-- Writes what was found to the cache, once nothing can fail any more.
+function match.keep(c)
+  local call = redis.call
+  local key = keys.match(c.root, c.generation)
+  for field, joined in pairs(c.matched or {}) do
     if call('HLEN', key) >= SHAPES_MAX then call('DEL', key) end
     call('HSET', key, field, joined)
   end
-  return joined
 end
 
 return match

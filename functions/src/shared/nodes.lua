@@ -36,6 +36,14 @@ function nodes.held(c, node)
   return math.max(0, redis.call('ZCARD', keys.slots(c.root, node)) - 1)
 end
 
+-- The description of a node. While it changes class, its old class may have gone already: then it is what the node says.
+function nodes.description(c, node, rt)
+  local desc = classes.read(c, rt.class)
+  if desc then return desc end
+  local i = redis.call('HMGET', keys.info(c.root, node), 'max_jobs', 'region', 'pools', 'pairs', 'labels')
+  return { max_jobs = tonumber(i[1]), region = i[2], pools = i[3], pairs = i[4], labels = i[5] }
+end
+
 -- offline, draining, busy, full or ready, in this order.
 function nodes.state(rt, held)
   local band = ready.band(rt.flags)
@@ -75,9 +83,10 @@ function nodes.remove(c, node, rt, interrupted)
   call('ZREM', keys.ready(root, rt.class), node)
   index.move(c, node, desc, nil, interrupted)
   classes.drop_if_empty(c, rt.class)
-  call('ZREM', keys.due(root), 'n' .. node, 'h' .. node)
   call('ZREM', keys.nodes(root), node)
   call('DEL', keys.info(root, node), keys.runtime(root, node), keys.slots(root, node), keys.request(root, node))
+  -- Last, so that an interrupted removal of a node that was forgotten is found and repeated.
+  call('ZREM', keys.due(root), 'n' .. node, 'h' .. node)
 end
 
 -- The keys `remove` writes to, for the guard.

@@ -136,6 +136,7 @@ function kinds.c(c, _, budget) return trim(c, 'c', keys.cancelled(c.root), budge
 local function pass(c, limit)
   local call = redis.call
   local due = keys.due(c.root)
+  cell.guard(c, due)
   local left = limit
   while left > 0 do
     local items = call('ZRANGEBYSCORE', due, '-inf', c.now_text, 'LIMIT', '0', math.min(left, 64))

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub(crate) mod audit;
+
 use std::{collections::BTreeMap, env, fs};
 
 use lockless_functions::{LIBRARY, api::Api};
@@ -53,7 +55,7 @@ pub(crate) fn shown(args: &[Vec<u8>]) -> String {
         text if text.len() > 80 => format!("{}... ({} bytes)", &text[..40], word.len()),
         text => text,
     };
-    args.iter().map(word).collect::<Vec<_>>().join(" ")
+    args.iter().take(40).map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// Calls a function of the cell.

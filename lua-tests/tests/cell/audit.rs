@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cell::{ROOT, Value};
+use super::{ROOT, Value};
 
 type Keys = BTreeMap<String, Value>;
 

@@ -1,0 +1,322 @@
+//! How each error of each function comes about: the calls before, and the call that is refused.
+
+/// Function, code, calls before (with `pass <ms>` for time), the call's arguments.
+pub(crate) type Row = (
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    &'static str,
+);
+
+const N1: &str = "register n1 1 POOL a PAIR en fr";
+const N2: &str = "register n2 1 POOL b PAIR en de";
+const ON_N1: &str = "dispatch s en fr p JOB j";
+/// No call for longer than presence lasts is an outage, so the time passes in steps.
+const LOST: [&str; 10] = [
+    N1,
+    ON_N1,
+    "pass 9000",
+    "sweep",
+    "pass 9000",
+    "sweep",
+    "pass 9000",
+    "sweep",
+    "pass 9000",
+    "sweep",
+];
+
+pub(crate) const ROWS: &[Row] = &[
+    ("register", "STALE_NODE", &[N1], "n1 1 INCARNATION 7"),
+    ("heartbeat", "UNKNOWN_NODE", &[], "n1"),
+    ("heartbeat", "STALE_NODE", &LOST, "n1"),
+    ("drain", "UNKNOWN_NODE", &[N1], "n2 on"),
+    ("drain", "STALE_NODE", &[N1], "n1 on INCARNATION 7"),
+    ("deregister", "UNKNOWN_NODE", &[N1], "n2"),
+    ("deregister", "STALE_NODE", &[N1], "n1 INCARNATION 7"),
+    ("node", "UNKNOWN_NODE", &[N1], "n2"),
+    (
+        "dispatch",
+        "WRONG_STATE",
+        &[N1, ON_N1, "cancel j"],
+        "s en fr p JOB j",
+    ),
+    (
+        "dispatch",
+        "JOB_EXISTS",
+        &["register n1 2", "dispatch s - - p JOB j"],
+        "s - - other JOB j",
+    ),
+    ("dispatch", "NO_POOL_FOR_LANG_PAIR", &[N1], "s en de p"),
+    ("dispatch", "EMPTY_POOL", &[N1], "s en fr p POOL b"),
+    ("dispatch", "NO_AVAILABLE_NODE", &[N1, ON_N1], "s en fr p"),
+    ("reserve", "UNKNOWN_NODE", &[], "n1 j 5000"),
+    (
+        "reserve",
+        "NODE_MISMATCH",
+        &[N1, N2, "reserve n1 j 5000"],
+        "n2 j 5000",
+    ),
+    (
+        "reserve",
+        "WRONG_STATE",
+        &[N1, "reserve n1 j 5000", "cancel j"],
+        "n1 j 5000",
+    ),
+    ("reserve", "JOB_EXISTS", &[N1, ON_N1], "n1 j 5000"),
+    ("ack", "UNKNOWN_NODE", &[N1, ON_N1], "j n2"),
+    ("ack", "NO_SUCH_JOB", &[N1], "j n1"),
+    ("ack", "NODE_MISMATCH", &[N1, N2, ON_N1], "j n2"),
+    ("ack", "STALE_NODE", &[N1, ON_N1], "j n1 INCARNATION 7"),
+    ("ack", "WRONG_STATE", &[N1, ON_N1, "cancel j"], "j n1"),
+    ("take", "UNKNOWN_NODE", &[], "n1"),
+    ("take", "STALE_NODE", &LOST, "n1"),
+    ("release", "UNKNOWN_NODE", &[N1, ON_N1], "j n2"),
+    ("release", "NODE_MISMATCH", &[N1, N2, ON_N1], "j n2"),
+    ("release", "STALE_NODE", &[N1, ON_N1], "j n1 INCARNATION 7"),
+    ("release", "WRONG_STATE", &[N1, ON_N1, "ack j n1"], "j n1"),
+    ("complete", "UNKNOWN_NODE", &[N1, ON_N1], "j n2 finished"),
+    ("complete", "NO_SUCH_JOB", &[N1], "j n1 finished"),
+    (
+        "complete",
+        "NODE_MISMATCH",
+        &[N1, N2, ON_N1],
+        "j n2 finished",
+    ),
+    ("complete", "STALE_NODE", &LOST, "j n1 finished"),
+    (
+        "complete",
+        "WRONG_STATE",
+        &[N1, ON_N1, "complete j n1 failed"],
+        "j n1 finished",
+    ),
+    ("extend", "UNKNOWN_NODE", &[N1, ON_N1], "j n2 5000"),
+    ("extend", "NO_SUCH_JOB", &[N1], "j n1 5000"),
+    ("extend", "NODE_MISMATCH", &[N1, N2, ON_N1], "j n2 5000"),
+    (
+        "extend",
+        "STALE_NODE",
+        &[N1, ON_N1],
+        "j n1 5000 INCARNATION 7",
+    ),
+    (
+        "extend",
+        "WRONG_STATE",
+        &[N1, "reserve n1 j 5000"],
+        "j n1 5000",
+    ),
+    ("cancel", "NO_SUCH_JOB", &[], "j"),
+    (
+        "cancel",
+        "WRONG_STATE",
+        &[N1, ON_N1, "complete j n1 finished"],
+        "j",
+    ),
+    ("job", "NO_SUCH_JOB", &[N1], "j"),
+];
+
+/// Two things are wrong at once: the code of the row is the one given, the code last is the other.
+pub(crate) const BOTH: &[(Row, &str)] = &[
+    (("ack", "UNKNOWN_NODE", &[N1], "ghost n2"), "NO_SUCH_JOB"),
+    (
+        ("complete", "UNKNOWN_NODE", &[N1], "ghost n2 finished"),
+        "NO_SUCH_JOB",
+    ),
+    (
+        ("extend", "UNKNOWN_NODE", &[N1, ON_N1], "j n2 5000"),
+        "NODE_MISMATCH",
+    ),
+    (
+        ("release", "UNKNOWN_NODE", &[N1, ON_N1], "j n2"),
+        "NODE_MISMATCH",
+    ),
+    (
+        (
+            "reserve",
+            "UNKNOWN_NODE",
+            &[N1, "reserve n1 j 5000"],
+            "n2 j 5000",
+        ),
+        "NODE_MISMATCH",
+    ),
+    (
+        ("reserve", "UNKNOWN_NODE", &[N1, ON_N1], "n2 j 5000"),
+        "JOB_EXISTS",
+    ),
+    (
+        ("ack", "NO_SUCH_JOB", &[N1], "ghost n1 INCARNATION 7"),
+        "STALE_NODE",
+    ),
+    (
+        (
+            "complete",
+            "NO_SUCH_JOB",
+            &[N1],
+            "ghost n1 finished INCARNATION 7",
+        ),
+        "STALE_NODE",
+    ),
+    (
+        (
+            "ack",
+            "NODE_MISMATCH",
+            &[N1, N2, ON_N1],
+            "j n2 INCARNATION 7",
+        ),
+        "STALE_NODE",
+    ),
+    (
+        (
+            "extend",
+            "NODE_MISMATCH",
+            &[N1, N2, ON_N1],
+            "j n2 5000 INCARNATION 7",
+        ),
+        "STALE_NODE",
+    ),
+    (
+        (
+            "release",
+            "NODE_MISMATCH",
+            &[N1, N2, ON_N1],
+            "j n2 INCARNATION 7",
+        ),
+        "STALE_NODE",
+    ),
+    (
+        (
+            "release",
+            "NODE_MISMATCH",
+            &[N1, N2, ON_N1, "ack j n1"],
+            "j n2",
+        ),
+        "WRONG_STATE",
+    ),
+    (
+        (
+            "complete",
+            "NODE_MISMATCH",
+            &[N1, N2, ON_N1, "complete j n1 finished"],
+            "j n2 failed",
+        ),
+        "WRONG_STATE",
+    ),
+    (
+        ("reserve", "NODE_MISMATCH", &[N1, N2, ON_N1], "n2 j 5000"),
+        "JOB_EXISTS",
+    ),
+    (
+        (
+            "reserve",
+            "NODE_MISMATCH",
+            &[N1, N2, "reserve n1 j 5000", "cancel j"],
+            "n2 j 5000",
+        ),
+        "WRONG_STATE",
+    ),
+    (
+        (
+            "ack",
+            "STALE_NODE",
+            &[N1, ON_N1, "cancel j"],
+            "j n1 INCARNATION 7",
+        ),
+        "WRONG_STATE",
+    ),
+    (
+        (
+            "release",
+            "STALE_NODE",
+            &[N1, ON_N1, "ack j n1"],
+            "j n1 INCARNATION 7",
+        ),
+        "WRONG_STATE",
+    ),
+    (
+        (
+            "complete",
+            "STALE_NODE",
+            &[N1, ON_N1, "complete j n1 failed"],
+            "j n1 finished INCARNATION 7",
+        ),
+        "WRONG_STATE",
+    ),
+    (
+        (
+            "extend",
+            "STALE_NODE",
+            &[N1, ON_N1, "cancel j"],
+            "j n1 5000 INCARNATION 7",
+        ),
+        "WRONG_STATE",
+    ),
+    (
+        (
+            "dispatch",
+            "WRONG_STATE",
+            &[N1, ON_N1, "cancel j"],
+            "s en fr p JOB j",
+        ),
+        "NO_AVAILABLE_NODE",
+    ),
+    (
+        (
+            "dispatch",
+            "JOB_EXISTS",
+            &[N1, ON_N1],
+            "s en fr other JOB j",
+        ),
+        "NO_AVAILABLE_NODE",
+    ),
+    (
+        ("dispatch", "JOB_EXISTS", &[N1, ON_N1], "s fi sv p JOB j"),
+        "NO_POOL_FOR_LANG_PAIR",
+    ),
+    (
+        (
+            "dispatch",
+            "JOB_EXISTS",
+            &[N1, ON_N1],
+            "s en fr other JOB j POOL z",
+        ),
+        "EMPTY_POOL",
+    ),
+    (
+        (
+            "dispatch",
+            "NO_POOL_FOR_LANG_PAIR",
+            &[N1],
+            "s fi sv p POOL z",
+        ),
+        "EMPTY_POOL",
+    ),
+    (
+        ("dispatch", "EMPTY_POOL", &[N1, ON_N1], "s en fr p POOL z"),
+        "NO_AVAILABLE_NODE",
+    ),
+];
+
+/// A call of each function that the contract allows, on a cell with one node and a job on it.
+pub(crate) const ALLOWED: &[(&str, &str)] = &[
+    ("register", "n2 1"),
+    ("heartbeat", "n1"),
+    ("drain", "n1 on"),
+    ("deregister", "n1"),
+    ("node", "n1"),
+    ("nodes", "0 10"),
+    ("dispatch", "s - - p"),
+    ("reserve", "n1 k 5000"),
+    ("ack", "j n1"),
+    ("take", "n1"),
+    ("release", "j n1"),
+    ("complete", "j n1 finished"),
+    ("extend", "j n1 5000"),
+    ("cancel", "j"),
+    ("job", "j"),
+    ("jobs", "dispatched 0 10"),
+    ("config", "events all"),
+    ("stats", ""),
+    ("explain", "s - -"),
+    ("check", ""),
+    ("sweep", ""),
+    ("version", ""),
+];

@@ -1,0 +1,174 @@
+//! A call that fails at any of its commands, as on a lost connection to a dying server, is made whole by making it again.
+
+#![allow(clippy::unwrap_used, reason = "what fails here is the test")]
+
+mod cell;
+mod injection {
+    pub(crate) mod scenarios;
+}
+
+use std::collections::BTreeSet;
+
+use cell::{
+    api, audit::problems, call, code, in_process, keyspace, list, must, say, text, texts,
+    violations,
+};
+use injection::scenarios::{SCENARIOS, Scenario};
+use lockless_functions::api::Mode;
+use lockless_lua_tests::{Host, InProcess, Reply};
+
+/// Fields that tell how often something was tried, not what came of it.
+const DRAWN: [&str; 2] = ["incarnation", "class"];
+
+fn prepare(host: &mut InProcess, scenario: &Scenario) {
+    for line in scenario.before {
+        if let Some(ms) = line.strip_prefix("pass ") {
+            host.pass_time(ms.parse().unwrap()).unwrap();
+        } else if let Some(count) = line.strip_prefix("fill ") {
+            for number in 0..count.parse().unwrap() {
+                must(host, &format!("dispatch s - - p JOB f{number}"));
+            }
+        } else {
+            must(host, line);
+        }
+    }
+}
+
+fn without_drawn(reply: &Reply) -> Vec<(String, String)> {
+    let pairs = list(reply).chunks(2);
+    let shown = pairs.map(|pair| (text(&pair[0]), format!("{:?}", pair[1])));
+    shown
+        .filter(|(name, _)| !DRAWN.contains(&name.as_str()))
+        .collect()
+}
+
+/// Everything a caller can see of the cell, apart from what is drawn.
+fn seen(host: &mut InProcess) -> Vec<String> {
+    let mut out = vec![format!("{:?}", must(host, "stats"))];
+    let nodes = must(host, "nodes 0 1000");
+    for node in texts(&list(&nodes)[1]) {
+        out.push(format!(
+            "{:?}",
+            without_drawn(&must(host, &format!("node {node}")))
+        ));
+    }
+    let jobs = ["i", "j", "k", "m", "s:1", "s:2"].map(str::to_owned);
+    for job in jobs
+        .into_iter()
+        .chain((0..30).map(|number| format!("f{number}")))
+    {
+        out.push(format!("{:?}", call(host, "job", &[job])));
+    }
+    for state in ["dispatched", "running", "failed", "expired", "cancelled"] {
+        out.push(format!("{:?}", must(host, &format!("jobs {state} 0 1000"))));
+    }
+    out
+}
+
+/// What a deregistration left to later calls is settled, so that two ways there can be compared.
+fn settle_rest(host: &mut InProcess) {
+    while must(host, "sweep") != Reply::Int(0) {}
+}
+
+/// The faults of one scenario: at which command it was interrupted, and what was wrong then.
+fn faults(scenario: &Scenario) -> Vec<String> {
+    let mut host = in_process();
+    prepare(&mut host, scenario);
+    let start = host.snapshot().unwrap();
+    let undisturbed = say(&mut host, scenario.call);
+    assert!(
+        code(&undisturbed).is_none(),
+        "{}: {undisturbed:?}",
+        scenario.name
+    );
+    let calls = host.call_count().unwrap();
+    let trace = host.call_trace().unwrap();
+    settle_rest(&mut host);
+    let expected = seen(&mut host);
+    let mut faults = Vec::new();
+    for at in 1..=calls {
+        host.restore(&start).unwrap();
+        host.fail_at(at).unwrap();
+        let interrupted = say(&mut host, scenario.call);
+        let key = trace[at - 1].key.escape_ascii().to_string();
+        let mut fault = |what: String| {
+            faults.push(format!(
+                "{} at {at} ({} {key}): {what}",
+                scenario.name,
+                trace[at - 1].command
+            ));
+        };
+        if code(&interrupted).is_none() {
+            fault(format!("it succeeded, {interrupted:?}"));
+        }
+        let again = say(&mut host, scenario.call);
+        let is_gone =
+            scenario.call.starts_with("deregister") && code(&again) == Some("UNKNOWN_NODE");
+        if code(&again).is_some() && !is_gone {
+            fault(format!("again it replied {again:?}"));
+        }
+        if scenario.replies_the_same
+            && format!("{again:?}") != format!("{undisturbed:?}")
+            && !differs_in_drawn(&again, &undisturbed)
+        {
+            fault(format!("it replied {undisturbed:?}, again {again:?}"));
+        }
+        for violation in violations(&mut host) {
+            fault(violation);
+        }
+        settle_rest(&mut host);
+        for (got, wanted) in seen(&mut host)
+            .iter()
+            .zip(&expected)
+            .filter(|(got, wanted)| got != wanted)
+        {
+            fault(format!("\n  wanted {wanted}\n  but it is {got}"));
+        }
+        for problem in problems(&keyspace(&mut host))
+            .into_iter()
+            .chain(violations(&mut host))
+        {
+            fault(problem);
+        }
+    }
+    faults
+}
+
+fn differs_in_drawn(one: &Reply, other: &Reply) -> bool {
+    match (one, other) {
+        (Reply::Array(a), Reply::Array(b))
+            if a.len() == b.len() && a.first() == Some(&Reply::Bulk(b"incarnation".to_vec())) =>
+        {
+            without_drawn(one) == without_drawn(other)
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn an_interrupted_call_is_made_whole_by_making_it_again() {
+    let faults: Vec<String> = SCENARIOS.iter().flat_map(faults).collect();
+    let shown: Vec<_> = faults.iter().take(40).cloned().collect();
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        shown.join("\n")
+    );
+}
+
+#[test]
+fn every_write_function_is_interrupted() {
+    let function =
+        |scenario: &Scenario| format!("lockless_{}", scenario.call.split(' ').next().unwrap());
+    let tried: BTreeSet<String> = SCENARIOS.iter().map(function).collect();
+    let writes = api()
+        .functions
+        .into_iter()
+        .filter(|function| function.mode == Mode::Write);
+    let missing: Vec<String> = writes
+        .map(|function| function.name)
+        .filter(|name| !tried.contains(name))
+        .collect();
+    assert_eq!(missing, Vec::<String>::new());
+}

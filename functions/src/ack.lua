@@ -1,15 +1,16 @@
 -- lockless_ack job node
 --
--- The node has the job: dispatched becomes running. Under ACK the run limit starts now.
+-- The node has the job: dispatched becomes running, and the run limit starts.
 --
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NO_SUCH_JOB, NODE_MISMATCH, STALE_NODE,
 --         WRONG_STATE
--- Calls:  6 (1 more with INCARNATION, 1 under ACK, 2 more when its run limit is near, 1 when nothing else was heard for a second)
+-- Calls:  5 (1 more with INCARNATION, 1 when nothing else was heard for a second, 2 when the run limit is shorter than
+--         what was left to acknowledge)
 
 local function ack(root, arg)
   local call = redis.call
-  local c = cell.open(root)
+  local c = cell.open_unguarded(root)
   settle.first(c)
   local job, node = arg.job, arg.node
   local score = holds.score(c, node, job)
@@ -23,17 +24,19 @@ local function ack(root, arg)
     errors.wrong_state(job, status)
   end
   if state == 'running' then return redis.status_reply('OK') end
-  cell.guard(c, keys.job(root, job), keys.due(root))
-  if state == 'reserved' then
-    local rec = jobs.read(c, job) or errors.no_such_job(job)
-    deadline = c.now + rec.ttl_ms
+  local rec = jobs.read(c, job)
+  if not rec then
+    cell.guard(c)
+    errors.no_such_job(job)
   end
-  local near = state == 'reserved' and deadline < c.now + cell.HORIZON_MS
+  local limit = c.now + rec.ttl_ms
 
-  -- first write
-  call('HSET', keys.job(root, job), 's', c.now_text)
-  if near then cell.due(c, 'h' .. node, deadline) end
-  call('ZADD', keys.slots(root, node), 'XX', holds.text(holds.RUNNING, deadline), 'j' .. job)
+  -- first write; the slots were found here. The due list has no later deadline of the node than the old one.
+  if limit < deadline then
+    cell.guard(c)
+    cell.due(c, 'h' .. node, limit)
+  end
+  call('ZADD', keys.slots(root, node), 'XX', holds.text(holds.RUNNING, limit), 'j' .. job)
   cell.touch_coarsely(c)
   return redis.status_reply('OK')
 end

@@ -12,11 +12,9 @@ local function cancel(root, arg)
   settle.first(c)
   local rec = jobs.read(c, job)
   if not rec or rec.status == 'released' then
-    cell.guard(c, keys.job(root, job))
     errors.no_such_job(job)
   end
   local node = rec.node
-  cell.guard(c, keys.slots(root, node), keys.due(root), keys.cancelled(root))
   local score = holds.score(c, node, job)
   local state = score and holds.state(score)
   if rec.status and rec.status ~= 'cancelled' then errors.wrong_state(job, rec.status) end
@@ -25,7 +23,7 @@ local function cancel(root, arg)
   local rt = nodes.read(c, node)
 
   -- first write
-  jobs.finish(c, job, rec, 'cancelled', arg.reason)
+  jobs.finish(c, job, rec, score, 'cancelled', arg.reason)
   if state == 'reserved' then
     jobs.let_go(c, job)
     holds.free(c, node, rt, job)

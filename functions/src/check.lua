@@ -29,7 +29,6 @@ end
 return function(root, arg)
   local part, position = read_cursor(arg.cursor)
   local c = cell.open(root)
-  cell.guard(c, keys.due(root), keys.nodes(root))
   local audits = { audit_cell.record, audit_cell.cache, audit_nodes.all, audit_classes.all, audit_classes.attributes,
     audit_due.list, audit_due.failed, audit_due.cancelled }
   local violations = {}

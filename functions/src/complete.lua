@@ -8,14 +8,12 @@
 -- Calls:  10 (1 more with INCARNATION, 3 for a failed job)
 
 -- The job is not live with a hold where one would expect it: heard before, cancelled, expired, or an error.
-local function settled_before(c, arg, rec, score)
+local function settled_before(c, arg, score)
   local job, node = arg.job, arg.node
-  local read, rt, status = word.on_job(c, job, node, arg.incarnation)
+  local rec, rt, status = word.on_job(c, job, node, arg.incarnation)
   if score then
     -- Stopping: the node has stopped it. Any other hold of an ended job was left by an interrupted call.
-    cell.guard(c, keys.job(c.root, job), keys.slots(c.root, node), keys.ready(c.root, rt.class), keys.due(c.root),
-      keys.failed(c.root), keys.cancelled(c.root))
-    jobs.finish(c, job, read, status)
+    jobs.finish(c, job, rec, score, status)
     jobs.let_go(c, job)
     holds.free(c, node, rt, job)
     return redis.status_reply('OK')
@@ -26,7 +24,7 @@ end
 
 local function complete(root, arg)
   local call = redis.call
-  local c = cell.open(root, arg.status)
+  local c = cell.open_unguarded(root, arg.status)
   if arg.result and #arg.result > config.value(c, 'payload_max_bytes') then
     errors.fail('BAD_ARGUMENT', 'RESULT takes at most ' .. config.value(c, 'payload_max_bytes') ..
       ' bytes (payload_max_bytes), given ' .. #arg.result .. ' bytes')
@@ -35,20 +33,19 @@ local function complete(root, arg)
   local job, node = arg.job, arg.node
   local rec = jobs.read(c, job)
   local score = rec and rec.node == node and holds.score(c, node, job)
-  if not score or rec.status then return settled_before(c, arg, rec, score) end
+  if not score or rec.status then return settled_before(c, arg, score) end
   word.is_current(c, node, arg.incarnation)
   local class = rec.class
   local place = call('ZSCORE', keys.ready(root, class), node)
   if not place then
-    cell.guard(c, keys.ready(root, class), keys.runtime(root, node))
+    cell.guard(c)
     class = nodes.read(c, node).class
     place = call('ZSCORE', keys.ready(root, class), node)
   end
-  -- What is written below was read above, so it is here: the job, its hold, the node's place, and the cell's record.
-  if arg.status == 'failed' or not c.exists then cell.guard(c, keys.failed(root), keys.due(root)) end
+  if arg.status == 'failed' then cell.guard(c) end
 
-  -- first write
-  jobs.finish(c, job, rec, arg.status, arg.reason, arg.result)
+  -- first write; what is written was found here: the job, its hold, the node's place, the cell's record
+  jobs.finish(c, job, rec, score, arg.status, arg.reason, arg.result)
   jobs.let_go(c, job)
   call('ZADD', keys.ready(root, class), 'XX', ready.text(tonumber(place) - ready.UNIT), node)
   call('ZREM', keys.slots(root, node), 'j' .. job)

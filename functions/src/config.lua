@@ -21,7 +21,6 @@ return function(root, arg)
   local c = cell.open(root)
   if #changed > 0 then
     settle.first(c)
-    cell.guard(c, keys.config(root), keys.due(root))
     -- first write
     cell.create(c)
     call('HSET', keys.config(root), unpack(changed))

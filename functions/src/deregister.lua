@@ -12,17 +12,13 @@ local function deregister(root, arg)
   local node = arg.node
   local rt = nodes.read(c, node)
   if not rt then
-    cell.guard(c, keys.runtime(root, node), keys.due(root))
     -- An interrupted call may have left these.
     redis.call('ZREM', keys.due(root), 'n' .. node, 'h' .. node)
     errors.unknown_node(node)
   end
   if arg.incarnation and arg.incarnation ~= tonumber(rt.incarnation) then errors.stale_node(node) end
   local held = nodes.held(c, node)
-  local touched = { keys.lost(root, rt.incarnation) }
-  nodes.keys_of_removal(c, node, rt, touched)
   local interrupted = redis.call('HGET', keys.info(root, node), 'indexing') == '1'
-  cell.guard(c, unpack(touched))
 
   -- first write
   holds.abandon(c, node, rt.incarnation)

@@ -10,7 +10,7 @@
 
 local SETTLE_BEFORE_REFUSAL = 128
 -- An id made from the grant's number may be one that a caller chose before: then the next number is tried.
-local AUTO_ID_TRIES = 16
+local AUTO_ID_TRIES = 64
 
 -- The job of that id is there already: the same call again gets the same reply, and an interrupted one is finished.
 -- Returns the reply, or nil when the job has to be granted (again).
@@ -31,17 +31,16 @@ local function replay(c, job, arg, automatic)
   end
   local score = holds.score(c, rec.node, job)
   if not score then
-    cell.guard(c, keys.slots(c.root, rec.node))
+    cell.guard(c)
     if interrupted then return nil end
     -- Its node was lost, and it is about to be settled.
     errors.wrong_state(job, 'expired')
   end
   if interrupted then
-    local session = keys.session(c.root, rec.session)
-    cell.guard(c, keys.runtime(c.root, rec.node), keys.due(c.root), session)
+    cell.guard(c)
     local rt = nodes.read(c, rec.node)
     local _, deadline = holds.state(score)
-    redis.call('PEXPIRE', session, string.format('%d', config.value(c, 'session_ttl_ms')))
+    redis.call('PEXPIRE', keys.session(c.root, rec.session), string.format('%d', config.value(c, 'session_ttl_ms')))
     ready.place(c, rt.class, rec.node, rt.flags, nodes.held(c, rec.node) + rt.foreign)
     if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. rec.node, deadline) end
     redis.call('HSET', c.root, 'clock', c.now_text, 'grants', rec.grant)
@@ -84,7 +83,7 @@ end
 local function dispatch(root, arg)
   local call = redis.call
   local pair = args.language_pair(arg)
-  local c = cell.open(root)
+  local c = cell.open_unguarded(root)
   local payload_max = config.value(c, 'payload_max_bytes')
   if #arg.payload > payload_max then
     errors.fail('BAD_ARGUMENT', 'payload takes at most ' .. payload_max .. ' bytes (payload_max_bytes), given ' ..
@@ -104,16 +103,19 @@ local function dispatch(root, arg)
     choose.refuse(c, req)
   end
 
-  local node = found.node
-  local slots, class_ready = keys.slots(root, node), keys.ready(root, found.class)
   local job = arg.job
   for try = 1, AUTO_ID_TRIES do
     if not arg.job then job = arg.session .. ':' .. string.format('%d', c.grants + try) end
-    -- R, the slots and the ready index are there: one more means that the job is, too.
-    if call('EXISTS', root, slots, class_ready, keys.job(root, job)) < 4 then break end
+    -- This is the guard as well (cell.guard).
+    local there = call('EXISTS', keys.none(root), keys.job(root, job)) == 1
+    c.guarded = true
+    if not there then break end
     local reply, taken = replay(c, job, arg, not arg.job)
     if reply then return reply end
     if not taken then break end
+    if try == AUTO_ID_TRIES then
+      errors.fail('JOB_EXISTS', 'jobs up to ' .. errors.shown(job) .. ' exist: name the job with JOB')
+    end
   end
 
   if not found.pool then

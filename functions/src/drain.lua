@@ -13,7 +13,6 @@ local function drain(root, arg)
   local rt = nodes.own_word(c, node, arg.incarnation)
   local flags = nodes.set_flag(rt.flags, 'd', arg.drain == 'on')
   local held = nodes.held(c, node)
-  cell.guard(c, keys.runtime(root, node), keys.slots(root, node), keys.ready(root, rt.class))
 
   -- first write
   if flags ~= rt.flags then

@@ -15,7 +15,6 @@ return function(root, arg)
   local c = cell.open(root)
   c.readonly = true
   local req = { session = arg.session, pair = pair, pool = arg.pool, region = arg.region, require = arg.require }
-  cell.guard(c, keys.nodes(root), keys.members(root, arg.pool or ''), keys.session(root, arg.session))
   local found = choose.node(c, req)
   local out = choose.excluded(c, req)
   local counts = choose.count(c, req, COUNTED)

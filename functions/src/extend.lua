@@ -5,7 +5,7 @@
 -- Reply:  the new deadline, in ms
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NO_SUCH_JOB, NODE_MISMATCH, STALE_NODE,
 --         WRONG_STATE
--- Calls:  7 (1 more with INCARNATION, 1 with PROGRESS, 1 when nothing else was heard for a second)
+-- Calls:  8 (1 more with INCARNATION, 1 with PROGRESS, 1 when nothing else was heard for a second)
 
 local BAND = { dispatched = holds.DISPATCHED, running = holds.RUNNING }
 
@@ -21,9 +21,11 @@ local function extend(root, arg)
   end
   word.is_current(c, node, arg.incarnation)
   local deadline = c.now + arg.ms
-  cell.guard(c, keys.job(root, job), keys.slots(root, node), keys.due(root))
+  local rec = jobs.read(c, job) or errors.no_such_job(job)
 
   -- first write
+  local started = jobs.started(rec, score)
+  if started and not rec.started then redis.call('HSET', keys.job(root, job), 's', started) end
   if arg.progress then redis.call('HSET', keys.job(root, job), 'x', arg.progress) end
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
   redis.call('ZADD', keys.slots(root, node), 'XX', holds.text(BAND[state], deadline), 'j' .. job)

@@ -51,17 +51,11 @@ local function heartbeat(root, arg)
   if arg.cpu or arg.gpu or arg.mem then flags = nodes.set_flag(flags, 'b', over_threshold(c, node, arg)) end
 
   local plan
-  local touched = { keys.due(root), runtime, keys.slots(root, node), keys.ready(root, rt.class) }
-  if arg.labels or arg.caps then touched[#touched + 1] = keys.info(root, node) end
   if arg.labels then
-    cell.guard(c, keys.class(root, rt.class), keys.classes(root))
     local desc = nodes.description(c, node, rt)
     desc.labels = classes.joined(arg.labels)
     plan = classes.plan(c, desc)
-    touched[#touched + 1] = keys.match(root, c.generation)
-    classes.keys_of(c, plan, touched)
   end
-  cell.guard(c, unpack(touched))
 
   -- first write
   if plan then

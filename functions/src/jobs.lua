@@ -52,7 +52,6 @@ end
 
 return function(root, arg)
   local c = cell.open(root)
-  cell.guard(c, keys.nodes(root), keys.failed(root), keys.cancelled(root))
   local out, next_cursor = {}, '0'
   if BOUNDS[arg.state] then
     out, next_cursor = live(c, arg.state, arg.cursor, arg.count)

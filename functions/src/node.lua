@@ -12,7 +12,6 @@ local function node(root, arg)
   local call = redis.call
   local c = cell.open(root)
   local rt = nodes.read(c, arg.node)
-  cell.guard(c, keys.runtime(root, arg.node), keys.slots(root, arg.node), keys.info(root, arg.node))
   if not rt then errors.unknown_node(arg.node) end
   local held = nodes.held(c, arg.node)
   local r = call('HMGET', keys.runtime(root, arg.node), 'reported', 'seen', 'cpu', 'gpu', 'mem', 'mem_mb')

@@ -28,16 +28,6 @@ local function register(root, arg)
   local interrupted = call('HGET', keys.info(root, node), 'indexing') == '1'
   local fresh = not rt or was_lost or (arg.instance and arg.instance ~= rt.instance)
 
-  local touched = { keys.due(root), keys.info(root, node), keys.runtime(root, node), keys.slots(root, node),
-    keys.nodes(root), keys.match(root, c.generation) }
-  if rt then
-    touched[#touched + 1] = keys.lost(root, rt.incarnation)
-    touched[#touched + 1] = keys.ready(root, rt.class)
-  end
-  classes.keys_of(c, plan, touched)
-  index.keys_of(c, old_desc, desc, touched)
-  cell.guard(c, unpack(touched))
-
   -- first write
   cell.create(c)
   local incarnation = rt and rt.incarnation

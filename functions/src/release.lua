@@ -14,8 +14,7 @@ local function release(root, arg)
   settle.first(c)
   local rt = nodes.read(c, node)
   local rec = jobs.read(c, job)
-  local job_key, slots = keys.job(root, job), keys.slots(root, node)
-  if not (rt and rec) then cell.guard(c, keys.runtime(root, node), job_key) end
+  local job_key = keys.job(root, job)
   if not rt then errors.unknown_node(node) end
   if rec and not rec.status and rec.node ~= node then errors.node_mismatch(job, rec.node) end
   if nodes.is_lost(rt) or (arg.incarnation and arg.incarnation ~= tonumber(rt.incarnation)) then
@@ -23,15 +22,12 @@ local function release(root, arg)
   end
   local score = rec and rec.node == node and holds.score(c, node, job)
   if not score then
-    cell.guard(c, job_key, slots)
     -- An interrupted release has freed the slot and left its record.
     if rec and rec.status == 'released' then call('DEL', job_key) end
     return 0
   end
   local state = holds.state(score)
   if state == 'running' and not rec.status then errors.wrong_state(job, 'running') end
-  cell.guard(c, job_key, slots, keys.ready(root, rt.class), keys.due(root), keys.cancelled(root),
-    keys.failed(root))
 
   -- first write
   if rec.kind == 'r' and state ~= 'stopping' and (not rec.status or rec.status == 'released') then
@@ -41,7 +37,7 @@ local function release(root, arg)
     holds.free(c, node, rt, job)
     call('DEL', job_key)
   else
-    jobs.finish(c, job, rec, 'cancelled', 'released by its node')
+    jobs.finish(c, job, rec, score, 'cancelled', 'released by its node')
     jobs.let_go(c, job)
     holds.free(c, node, rt, job)
   end

@@ -20,14 +20,12 @@ local function again(c, arg, rec, until_ms)
   local score = holds.score(c, node, job)
   local interrupted = tonumber(rec.grant) > c.grants
   if not score then
-    cell.guard(c, keys.slots(c.root, node))
     if interrupted then return nil end
     errors.wrong_state(job, 'expired')
   end
   local state = holds.state(score)
   if state ~= 'reserved' then return 1 end
   local rt = nodes.read(c, node)
-  cell.guard(c, keys.slots(c.root, node), keys.due(c.root), keys.ready(c.root, rt.class))
   if until_ms < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, until_ms) end
   call('ZADD', keys.slots(c.root, node), 'XX', holds.text(0, until_ms), 'j' .. job)
   if interrupted then
@@ -44,10 +42,7 @@ local function reserve(root, arg)
   local c = cell.open(root, 'reserved')
   settle.first(c)
   local rt = nodes.read(c, node)
-  if not rt then
-    cell.guard(c, keys.runtime(root, node))
-    errors.unknown_node(node)
-  end
+  if not rt then errors.unknown_node(node) end
   if settle.is_overdue_node(c, node) then rt = nodes.read(c, node) end
   local ttl_ms = arg.ttl_ms == '-' and config.value(c, 'reserve_ttl_ms') or arg.ttl_ms
   local until_ms = c.now + ttl_ms
@@ -57,7 +52,6 @@ local function reserve(root, arg)
     if reply then return reply end
   end
   local place = tonumber(call('ZSCORE', keys.ready(root, rt.class), node) or nil)
-  cell.guard(c, keys.job(root, job), keys.slots(root, node), keys.ready(root, rt.class), keys.due(root))
   if not place or place >= classes.max_jobs(rt.class) * ready.UNIT then return 0 end
 
   -- first write

@@ -12,7 +12,6 @@ local ENDS = { 'finished', 'failed', 'expired', 'cancelled', 'released' }
 return function(root)
   local call = redis.call
   local c = cell.open(root)
-  cell.guard(c, keys.nodes(root), keys.classes(root), keys.failed(root), keys.due(root))
   local r = call('HMGET', root, 'reserved', unpack(ENDS))
   local ended, reply = 0, {}
   for i, name in ipairs(ENDS) do

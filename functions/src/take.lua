@@ -5,7 +5,7 @@
 --
 -- Reply:  [[job item, ...], [stop ids]]
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
--- Calls:  6 with nothing to hand over, 3 more per job, 2 more with REQUEST
+-- Calls:  7 with nothing to hand over, 2 more per job, 2 more with REQUEST
 
 local DEFAULT_COUNT = 16
 -- After a take, dispatches are announced on R:wake for so long. A caller that waits asks again sooner than that.
@@ -13,7 +13,6 @@ local LISTEN_MS = 120000
 
 -- Dispatched becomes running.
 local function start(c, node, job, deadline)
-  redis.call('HSET', keys.job(c.root, job), 's', c.now_text)
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
   redis.call('ZADD', keys.slots(c.root, node), 'XX', holds.text(holds.RUNNING, deadline), 'j' .. job)
 end
@@ -29,13 +28,9 @@ local function given_before(c, arg)
   local items = {}
   for job, deadline in given:gmatch('(%S+) (%S+)') do
     local rec = jobs.read_with_payload(c, job)
-    if not rec then cell.guard(c, keys.job(c.root, job)) end
     if rec then items[#items + 1] = jobs.item(job, rec, tonumber(deadline)) end
     local score = holds.score(c, arg.node, job)
-    if score and score < holds.RUNNING then
-      cell.guard(c, keys.job(c.root, job), keys.due(c.root))
-      start(c, arg.node, job, tonumber(deadline))
-    end
+    if score and score < holds.RUNNING then start(c, arg.node, job, tonumber(deadline)) end
   end
   return { items, classes.list(stop) }
 end
@@ -53,28 +48,22 @@ local function take(root, arg)
   local page = call('ZRANGEBYSCORE', slots, '-inf', '(20000000000000', 'WITHSCORES', 'LIMIT', '0',
     arg.count or DEFAULT_COUNT)
   local stop = holds.to_stop(c, node)
-  local taken, touched = {}, { slots, keys.due(root), keys.request(root, node) }
+  local items, given = {}, {}
   for i = 1, #page, 2 do
     local job = page[i]:sub(2)
-    local state, deadline = holds.state(tonumber(page[i + 1]))
-    taken[#taken + 1] = { job = job, rec = jobs.read_with_payload(c, job), state = state, deadline = deadline }
-    touched[#touched + 1] = keys.job(root, job)
+    local rec = jobs.read_with_payload(c, job) or errors.no_such_job(job)
+    local deadline = c.now + rec.ttl_ms
+    items[#items + 1] = jobs.item(job, rec, deadline)
+    given[#given + 1] = job
+    given[#given + 1] = string.format('%d', deadline)
   end
-  cell.guard(c, unpack(touched))
 
   -- first write
-  local items, given = {}, {}
-  for i, job in ipairs(taken) do
-    if job.state == 'reserved' then job.deadline = c.now + job.rec.ttl_ms end
-    items[i] = jobs.item(job.job, job.rec, job.deadline)
-    given[#given + 1] = job.job
-    given[#given + 1] = string.format('%d', job.deadline)
-  end
   if arg.request then
     call('HSET', keys.request(root, node), 'take',
       arg.request .. '\n' .. table.concat(given, ' ') .. '\n' .. table.concat(stop, ' '))
   end
-  for _, job in ipairs(taken) do start(c, node, job.job, job.deadline) end
+  for i = 1, #given, 2 do start(c, node, given[i], tonumber(given[i + 1])) end
   if c.listen < c.now + LISTEN_MS / 2 then
     call('HSET', root, 'clock', c.now_text, 'listen', string.format('%d', c.now + LISTEN_MS))
   else

@@ -205,14 +205,14 @@ fn edges(argument: &Argument) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     };
     let is_number = matches!(argument.kind, Kind::Integer | Kind::Percent);
     if argument.dash {
-        good.push(b"-".to_vec())
+        good.push(b"-".to_vec());
     } else if is_number {
-        bad.push(b"-".to_vec())
+        bad.push(b"-".to_vec());
     }
     if argument.minus_one {
-        good.push(b"-1".to_vec())
+        good.push(b"-1".to_vec());
     } else if is_number {
-        bad.push(b"-1".to_vec())
+        bad.push(b"-1".to_vec());
     }
     (good, bad)
 }

@@ -139,7 +139,7 @@ fn the_model_and_a_real_server_never_differ() {
     let (api, mut model) = (api(), in_process());
     for number in 0..HISTORIES {
         let run = |said: &mut Vec<String>| {
-            differential(&api, &mut model, &mut real, seed.wrapping_add(number), said)
+            differential(&api, &mut model, &mut real, seed.wrapping_add(number), said);
         };
         told(seed, number, run);
     }
@@ -212,7 +212,7 @@ fn in_process_histories(numbers: std::ops::Range<u64>) {
     let (seed, api) = (seed(), api());
     for number in numbers {
         told(seed, number, |said| {
-            in_process_history(&api, seed.wrapping_add(number), said)
+            in_process_history(&api, seed.wrapping_add(number), said);
         });
     }
 }

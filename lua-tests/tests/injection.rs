@@ -3,9 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
 mod cell;
-mod injection {
-    pub(crate) mod scenarios;
-}
 
 use std::collections::BTreeSet;
 
@@ -13,15 +10,43 @@ use cell::{
     api, audit::problems, call, code, in_process, keyspace, list, must, say, text, texts,
     violations,
 };
-use injection::scenarios::{SCENARIOS, Scenario};
 use lockless_functions::api::Mode;
 use lockless_lua_tests::{Host, InProcess, Reply};
 
 /// Fields that tell how often something was tried, not what came of it.
 const DRAWN: [&str; 2] = ["incarnation", "class"];
 
+/// A call, and how the cell came to be as it finds it.
+#[derive(Default)]
+struct Scenario {
+    name: &'static str,
+    before: Vec<&'static str>,
+    call: &'static str,
+    replies_the_same: bool,
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let text = include_str!("injection/scenarios.txt");
+    let blocks = text.split("\n\n").filter(|block| !block.starts_with('#'));
+    let read = |block: &'static str| {
+        let mut scenario = Scenario::default();
+        for line in block.lines() {
+            match line.trim_start().split_once(' ') {
+                _ if !line.starts_with(' ') => scenario.name = line,
+                Some((mark @ (">" | "~"), call)) => {
+                    scenario.call = call;
+                    scenario.replies_the_same = mark == ">";
+                }
+                _ => scenario.before.push(line.trim_start()),
+            }
+        }
+        scenario
+    };
+    blocks.map(read).collect()
+}
+
 fn prepare(host: &mut InProcess, scenario: &Scenario) {
-    for line in scenario.before {
+    for line in &scenario.before {
         if let Some(ms) = line.strip_prefix("pass ") {
             host.pass_time(ms.parse().unwrap()).unwrap();
         } else if let Some(count) = line.strip_prefix("fill ") {
@@ -147,7 +172,7 @@ fn differs_in_drawn(one: &Reply, other: &Reply) -> bool {
 
 #[test]
 fn an_interrupted_call_is_made_whole_by_making_it_again() {
-    let faults: Vec<String> = SCENARIOS.iter().flat_map(faults).collect();
+    let faults: Vec<String> = scenarios().iter().flat_map(faults).collect();
     let shown: Vec<_> = faults.iter().take(40).cloned().collect();
     assert!(
         faults.is_empty(),
@@ -161,7 +186,7 @@ fn an_interrupted_call_is_made_whole_by_making_it_again() {
 fn every_write_function_is_interrupted() {
     let function =
         |scenario: &Scenario| format!("lockless_{}", scenario.call.split(' ').next().unwrap());
-    let tried: BTreeSet<String> = SCENARIOS.iter().map(function).collect();
+    let tried: BTreeSet<String> = scenarios().iter().map(function).collect();
     let writes = api()
         .functions
         .into_iter()

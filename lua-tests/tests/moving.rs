@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, thread::sleep, time::Duration};
 
 use cell::{api, library, seed, steps};
 use lockless_servers::Cluster;
-use moving::slot::{Move, Outcome};
+use moving::slot::{Keys, Move, Outcome};
 use redis::Value;
 
 /// Jobs in all states on n1; n4 has what a node that leaves has; n7's reservation is overdue in some runs.
@@ -181,11 +181,8 @@ fn call_all(moved: &mut Move, expected: &[Outcome], when: &str) -> (usize, BTree
     (refused, done)
 }
 
-fn assert_same<T: PartialEq>(before: &T, after: &T, told: &str)
-where
-    T: AsRef<[moving::slot::Keys]>,
-{
-    for (before, after) in before.as_ref().iter().zip(after.as_ref()) {
+fn assert_same(before: &[Keys; 2], after: &[Keys; 2], told: &str) {
+    for (before, after) in before.iter().zip(after) {
         let names: BTreeSet<_> = before.keys().chain(after.keys()).collect();
         let changed = names
             .into_iter()
@@ -258,6 +255,9 @@ fn run(
     assert_eq!(violations, Value::Array(vec![]), "{when}, at the end");
 }
 
+/// Which keys go first, by what follows the root in their names.
+type Partition = (&'static str, fn(&str) -> bool);
+
 #[test]
 fn a_half_moved_cell_refuses_or_does_it_all() {
     let seed = seed();
@@ -272,7 +272,7 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
             .exec(&mut connection)
             .unwrap();
     }
-    let partitions: [(&str, fn(&str) -> bool); 13] = [
+    let partitions: [Partition; 13] = [
         ("nothing moved yet", |_| false),
         ("everything moved", |_| true),
         ("only the record moved", str::is_empty),

@@ -29,8 +29,18 @@ function cell.check_root(root)
   end
 end
 
--- Reads the clock and R. `counter` is the one counter the caller is about to change.
-function cell.open(root, counter)
+-- Fails with CELL_MOVING while the cell's slot is being moved. Of several keys asked for at once none may be missing in a
+-- slot that moves, neither where it comes from nor where it goes to: one that is never there tells it on both sides,
+-- however many of the others have been moved. It holds for the whole call.
+function cell.guard(c)
+  if not c.guarded then redis.call('EXISTS', c.root, keys.none(c.root)) end
+  c.guarded = true
+end
+
+-- Reads the clock and R. `counter` is the one counter the caller is about to change. A caller on the way of every job
+-- may open the cell unguarded: it must then guard before it writes a key that it has not found here, and before any
+-- answer that rests on something being absent.
+function cell.open_unguarded(root, counter)
   local call = redis.call
   local time = call('TIME')
   local r = call('HMGET', root, 'schema', 'clock', 'wake', 'configured', 'grants', 'generation', 'listen',
@@ -54,17 +64,17 @@ function cell.open(root, counter)
     c.counters[counter or 'finished'] = tonumber(r[8])
   else
     c.wake, c.grants, c.generation, c.listen = cell.NEVER, 0, '0', 0
+    cell.guard(c)
   end
   c.now_text = WHOLE:format(c.now)
   return c
 end
 
--- Fails with CELL_MOVING while the cell's slot is being moved. Every function calls it before its first write, and
--- before any answer that rests on something being absent. Of several keys asked for at once none may be missing in a
--- slot that moves, neither where it comes from nor where it goes to: one that is never there tells it on both sides,
--- however many of the others have been moved.
-function cell.guard(c, ...)
-  return redis.call('EXISTS', c.root, keys.none(c.root), ...)
+-- The same, for everyone else: nothing is read or written in a cell that moves.
+function cell.open(root, counter)
+  local c = cell.open_unguarded(root, counter)
+  cell.guard(c)
+  return c
 end
 
 -- Writes a new cell. The sentinel comes first: whoever finds R finds all of it.

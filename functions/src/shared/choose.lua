@@ -139,7 +139,7 @@ end
 function choose.refuse(c, req)
   local call = redis.call
   local lang, members = keys.lang(c.root, req.pair or ''), keys.members(c.root, req.pool or '')
-  cell.guard(c, lang, members)
+  cell.guard(c)
   match.keep(c)
   if req.pair and call('EXISTS', lang) == 0 then
     errors.fail('NO_POOL_FOR_LANG_PAIR', 'no registered node serves ' .. errors.shown(req.pair:gsub(':', '->')))

@@ -70,17 +70,6 @@ function classes.plan(c, desc)
   return { desc = desc, new = new, number = number, class = classes.code(number, desc.max_jobs) }
 end
 
--- The keys a plan writes to, for the guard.
-function classes.keys_of(c, plan, out)
-  out[#out + 1] = keys.ready(c.root, plan.class)
-  if plan.new then
-    out[#out + 1] = keys.class(c.root, plan.class)
-    out[#out + 1] = keys.classes(c.root)
-    out[#out + 1] = keys.attrs(c.root)
-    for _, attr in ipairs(classes.attributes(plan.desc)) do out[#out + 1] = keys.attr(c.root, attr) end
-  end
-end
-
 -- Writes a planned class. Match results are cached under the generation of the class set: a new one starts empty.
 function classes.create(c, plan)
   if not plan.new then return end

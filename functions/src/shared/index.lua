@@ -5,14 +5,6 @@ local index = {}
 
 local NOTHING = { pools = '', pairs = '' }
 
--- The keys a change from one description to another writes to, for the guard.
-function index.keys_of(c, old, new, out)
-  for _, desc in ipairs({ old or NOTHING, new or NOTHING }) do
-    for _, pool in ipairs(classes.list(desc.pools)) do out[#out + 1] = keys.members(c.root, pool) end
-    for _, pair in ipairs(classes.list(desc.pairs)) do out[#out + 1] = keys.lang(c.root, pair) end
-  end
-end
-
 local function set_of(joined)
   local out = {}
   for _, item in ipairs(classes.list(joined)) do out[item] = true end

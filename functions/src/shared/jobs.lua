@@ -1,8 +1,9 @@
 -- Job records.
 --
--- R:job:<job> is a hash: d (the description, packed), p (payload), s (started, ms), and once it has ended
--- f ("status ended ordinal"), r (result), e (reason); x is the progress noted last.
--- A live job's state is not in it: it is the score of its hold (holds.lua). Ids have no spaces, so a space separates.
+-- R:job:<job> is a hash: d (the description, packed), p (payload), and once it has ended f ("status ended ordinal"),
+-- s (started, ms), r (result), e (reason); x is the progress noted last. Ids have no spaces, so a space separates.
+-- A live job's state is not in it: it is the score of its hold (holds.lua). Nor is when it started: that is its run limit
+-- less its ttl; extend, which moves the limit, writes it down first.
 --
 -- The ordinal is the value of the cell's counter of that status with this job in it. It makes counting idempotent:
 -- whoever finishes an interrupted call can tell whether the job was counted.
@@ -17,8 +18,8 @@ function jobs.pack(node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, 
     ' ' .. src .. ' ' .. tgt .. ' ' .. session
 end
 
-local function unpack_record(packed, final)
-  local rec = {}
+local function unpack_record(packed, final, started)
+  local rec = { started = started }
   rec.node, rec.class, rec.kind, rec.created, rec.ack_ms, rec.ttl_ms, rec.grant, rec.src, rec.tgt, rec.session =
     packed:match(PACKED)
   if final then
@@ -30,8 +31,8 @@ end
 
 -- The record without payload and result, or nil.
 function jobs.read(c, job)
-  local fields = redis.call('HMGET', keys.job(c.root, job), 'd', 'f')
-  if fields[1] then return unpack_record(fields[1], fields[2]) end
+  local fields = redis.call('HMGET', keys.job(c.root, job), 'd', 'f', 's')
+  if fields[1] then return unpack_record(fields[1], fields[2], fields[3]) end
 end
 
 function jobs.read_with_payload(c, job)
@@ -46,9 +47,16 @@ end
 function jobs.read_all(c, job)
   local fields = redis.call('HMGET', keys.job(c.root, job), 'd', 'f', 'p', 's', 'r', 'e', 'x')
   if not fields[1] then return nil end
-  local rec = unpack_record(fields[1], fields[2])
-  rec.payload, rec.started, rec.result, rec.reason, rec.progress = fields[3], fields[4], fields[5], fields[6], fields[7]
+  local rec = unpack_record(fields[1], fields[2], fields[4])
+  rec.payload, rec.result, rec.reason, rec.progress = fields[3], fields[5], fields[6], fields[7]
   return rec
+end
+
+-- When a job with this hold was started, as text; nil when it was not.
+function jobs.started(rec, score)
+  if rec.started then return rec.started end
+  local state, deadline = holds.state(score)
+  if state == 'running' then return string.format('%d', deadline - rec.ttl_ms) end
 end
 
 -- The box an ended job is listed in, and its member there; nil for finished ones.
@@ -64,24 +72,24 @@ function jobs.let_go(c, job)
   redis.call('PEXPIREAT', keys.job(c.root, job), string.format('%d', c.now + config.value(c, 'keep_finished_ms')))
 end
 
--- Writes the end of a job: status, reason, result, its box and the counter. Idempotent when `rec` has a status
--- already: then it only makes sure that all of it was written, and keeps its entry in the box from now on.
-function jobs.finish(c, job, rec, status, reason, result)
+-- Writes the end of a job with this hold: status, reason, result, its box and the counter. Idempotent when `rec` has a
+-- status already: then it only makes sure that all of it was written, and keeps its entry in the box from now on.
+function jobs.finish(c, job, rec, score, status, reason, result)
   local call = redis.call
   local key = keys.job(c.root, job)
   local count = cell.counter(c, rec.status or status)
   local ordinal = tonumber(rec.ordinal) or count + 1
   if not rec.status then
-    local final = status .. ' ' .. c.now_text .. ' ' .. string.format('%d', ordinal)
-    if result and reason then
-      call('HSET', key, 'f', final, 'r', result, 'e', reason)
-    elseif result then
-      call('HSET', key, 'f', final, 'r', result)
-    elseif reason then
-      call('HSET', key, 'f', final, 'e', reason)
-    else
-      call('HSET', key, 'f', final)
+    local written = { 'f', status .. ' ' .. c.now_text .. ' ' .. string.format('%d', ordinal) }
+    local function set(field, value)
+      if not value then return end
+      written[#written + 1] = field
+      written[#written + 1] = value
     end
+    set('s', jobs.started(rec, score))
+    set('r', result)
+    set('e', reason)
+    call('HSET', key, unpack(written))
     rec.status = status
   end
   local box, member, due = box_of(c, job, rec.status)

@@ -45,7 +45,7 @@ function match.classes(c, req, pool)
   local cached = c.matched and c.matched[field] or redis.call('HGET', key, field)
   if cached then return cached end
   local sets = match.attributes(c, req, pool)
-  cell.guard(c, key, unpack(sets))
+  cell.guard(c)
   local joined = table.concat(match.intersect(c, sets))
   c.matched = c.matched or {}
   c.matched[field] = joined

@@ -23,10 +23,7 @@ end
 -- The runtime of a node whose own word this call is: fenced when it was lost or is not the newest incarnation.
 function nodes.own_word(c, node, incarnation)
   local rt = nodes.read(c, node)
-  if not rt then
-    cell.guard(c, keys.runtime(c.root, node))
-    errors.unknown_node(node)
-  end
+  if not rt then errors.unknown_node(node) end
   if nodes.is_lost(rt) or (incarnation and incarnation ~= tonumber(rt.incarnation)) then errors.stale_node(node) end
   return rt
 end
@@ -87,21 +84,6 @@ function nodes.remove(c, node, rt, interrupted)
   call('DEL', keys.info(root, node), keys.runtime(root, node), keys.slots(root, node), keys.request(root, node))
   -- Last, so that an interrupted removal of a node that was forgotten is found and repeated.
   call('ZREM', keys.due(root), 'n' .. node, 'h' .. node)
-end
-
--- The keys `remove` writes to, for the guard.
-function nodes.keys_of_removal(c, node, rt, out)
-  local root = c.root
-  for _, key in ipairs({ keys.info(root, node), keys.runtime(root, node), keys.slots(root, node),
-    keys.request(root, node), keys.ready(root, rt.class), keys.class(root, rt.class), keys.classes(root),
-    keys.attrs(root), keys.due(root), keys.nodes(root) }) do
-    out[#out + 1] = key
-  end
-  local desc = classes.read(c, rt.class)
-  if desc then
-    index.keys_of(c, desc, nil, out)
-    for _, attr in ipairs(classes.attributes(desc)) do out[#out + 1] = keys.attr(root, attr) end
-  end
 end
 
 return nodes

@@ -15,8 +15,6 @@ local kinds = {}
 local function lose(c, node, rt)
   local call = redis.call
   local root = c.root
-  cell.guard(c, keys.due(root), keys.runtime(root, node), keys.slots(root, node), keys.ready(root, rt.class),
-    keys.lost(root, rt.incarnation))
   local forget_at = c.now + config.value(c, 'forget_node_ms')
   local flags = nodes.set_flag(rt.flags, 'l', true)
   holds.abandon(c, node, rt.incarnation)
@@ -27,16 +25,12 @@ local function lose(c, node, rt)
 end
 
 local function forget(c, node, rt)
-  local touched = {}
-  nodes.keys_of_removal(c, node, rt, touched)
-  cell.guard(c, unpack(touched))
   nodes.remove(c, node, rt, redis.call('HGET', keys.info(c.root, node), 'indexing') == '1')
 end
 
 function kinds.n(c, node)
   local rt = nodes.read(c, node)
   if not rt then
-    cell.guard(c, keys.due(c.root), keys.runtime(c.root, node))
     redis.call('ZREM', keys.due(c.root), 'n' .. node)
   elseif rt.until_ms > c.now then
     cell.due_at(c, 'n' .. node, rt.until_ms)
@@ -59,9 +53,7 @@ local function expire(c, node, rt, job, score)
   local call = redis.call
   local state = holds.state(score)
   local rec = jobs.read(c, job)
-  cell.guard(c, keys.job(c.root, job), keys.slots(c.root, node), keys.ready(c.root, rt.class), keys.due(c.root),
-    keys.failed(c.root))
-  if rec then jobs.finish(c, job, rec, 'expired', UNHEARD[state]) end
+  if rec then jobs.finish(c, job, rec, score, 'expired', UNHEARD[state]) end
   if state == 'running' then
     call('ZADD', keys.slots(c.root, node), 'XX', holds.STOPPING_TEXT, 'j' .. job)
   else
@@ -73,7 +65,6 @@ end
 function kinds.h(c, node, budget)
   local rt = nodes.read(c, node)
   if not rt or nodes.is_lost(rt) then
-    cell.guard(c, keys.due(c.root), keys.runtime(c.root, node))
     redis.call('ZREM', keys.due(c.root), 'h' .. node)
     return 1
   end
@@ -92,21 +83,19 @@ end
 function kinds.l(c, rest, budget)
   local call = redis.call
   local lost = keys.lost(c.root, rest:match('^%S+'))
-  local page = call('ZRANGE', lost, '0', budget - 1)
+  local page = call('ZRANGE', lost, '0', budget - 1, 'WITHSCORES')
   local settled = 0
-  for _, member in ipairs(page) do
-    if member ~= holds.SENTINEL then
-      local job = member:sub(2)
+  for i = 1, #page, 2 do
+    if page[i] ~= holds.SENTINEL then
+      local job = page[i]:sub(2)
       local rec = jobs.read(c, job)
-      cell.guard(c, lost, keys.job(c.root, job), keys.due(c.root), keys.failed(c.root), keys.cancelled(c.root))
-      if rec then jobs.finish(c, job, rec, 'expired', 'node lost') end
+      if rec then jobs.finish(c, job, rec, tonumber(page[i + 1]), 'expired', 'node lost') end
       jobs.let_go(c, job)
-      call('ZREM', lost, member)
+      call('ZREM', lost, page[i])
       settled = settled + 1
     end
   end
   if call('ZCARD', lost) <= 1 then
-    cell.guard(c, lost, keys.due(c.root))
     call('DEL', lost)
     call('ZREM', keys.due(c.root), 'l' .. rest)
   end
@@ -118,7 +107,6 @@ end
 local function trim(c, member, box, budget)
   local call = redis.call
   local old = call('ZRANGEBYSCORE', box, '-inf', c.now_text, 'LIMIT', '0', budget)
-  cell.guard(c, box, keys.due(c.root))
   for _, entry in ipairs(old) do call('ZREM', box, entry) end
   local first = call('ZRANGE', box, '0', '0', 'WITHSCORES')
   if first[2] then
@@ -136,13 +124,18 @@ function kinds.c(c, _, budget) return trim(c, 'c', keys.cancelled(c.root), budge
 local function pass(c, limit)
   local call = redis.call
   local due = keys.due(c.root)
-  cell.guard(c, due)
   local left = limit
   while left > 0 do
     local items = call('ZRANGEBYSCORE', due, '-inf', c.now_text, 'LIMIT', '0', math.min(left, 64))
     if #items == 0 then break end
     for _, item in ipairs(items) do
-      if left > 0 then left = left - kinds[item:sub(1, 1)](c, item:sub(2), left) end
+      local kind = kinds[item:sub(1, 1)]
+      if not kind then
+        call('ZREM', due, item)
+        left = left - 1
+      elseif left > 0 then
+        left = left - kind(c, item:sub(2), left)
+      end
     end
   end
   local first = call('ZRANGE', due, '0', '0', 'WITHSCORES')
@@ -159,13 +152,14 @@ end
 local function may_settle(c)
   if not c.exists then return false end
   if cell.was_away(c) then
-    cell.guard(c, keys.due(c.root))
+    cell.guard(c)
     redis.call('HSET', c.root, 'clock', c.now_text, 'grace',
       string.format('%d', c.now + config.value(c, 'heartbeat_ttl_ms')))
     c.gap, c.clock = 0, c.now
     return false
   end
   if c.now < c.wake then return false end
+  cell.guard(c)
   return c.now >= tonumber(redis.call('HGET', c.root, 'grace'))
 end
 

@@ -7,7 +7,7 @@ local word = {}
 function word.on_job(c, job, node, incarnation)
   local rt = nodes.read(c, node)
   local rec = jobs.read(c, job)
-  cell.guard(c, keys.runtime(c.root, node), keys.slots(c.root, node), keys.job(c.root, job))
+  cell.guard(c)
   if not rt then errors.unknown_node(node) end
   if not rec or rec.status == 'released' then errors.no_such_job(job) end
   if rec.node ~= node then errors.node_mismatch(job, rec.node) end
@@ -19,7 +19,7 @@ end
 function word.is_current(c, node, incarnation)
   if not incarnation then return end
   if incarnation ~= tonumber(redis.call('HGET', keys.runtime(c.root, node), 'incarnation') or nil) then
-    cell.guard(c, keys.runtime(c.root, node))
+    cell.guard(c)
     errors.stale_node(node)
   end
 end

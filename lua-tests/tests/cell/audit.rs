@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{ROOT, Value};
 
 type Keys = BTreeMap<String, Value>;
+/// Whether what the rest of a key's name says is there.
+type IsThere<'a> = &'a dyn Fn(&str) -> bool;
 
 fn members(keys: &Keys, key: &str) -> BTreeSet<String> {
     let Some(value) = keys.get(key) else {
@@ -25,7 +27,7 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         !classes.is_empty() && scores.any(|score| score == number) && !value.expires
     };
     let attributes = members(keys, &format!("{ROOT}:attrs"));
-    let families: [(&str, &dyn Fn(&str) -> bool); 12] = [
+    let families: [(&str, IsThere<'_>); 12] = [
         ("node:info:", &of_node),
         ("node:runtime:", &of_node),
         ("node:slots:", &of_node),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lockless_lua_tests::Reply;
 
-use crate::cell::{code, list, number, number_of, text, words};
+use crate::cell::{number_of, text, words};
 
 const NODES: [&str; 6] = ["n1", "n2", "n3", "n4", "n5", "n6"];
 const POOLS: [&str; 4] = ["default", "fast", "slow", "none"];
@@ -141,7 +141,7 @@ impl Generator {
     pub(crate) fn learn(&mut self, call: &Call, reply: &Reply) {
         match (call.function, reply) {
             ("dispatch", Reply::Array(given)) => {
-                self.granted.push((text(&given[1]), text(&given[0])))
+                self.granted.push((text(&given[1]), text(&given[0])));
             }
             ("reserve", Reply::Int(1)) => self.granted.push((call.arg(1), call.arg(0))),
             ("register", Reply::Array(_)) => {
@@ -356,24 +356,5 @@ impl Generator {
             let value = self.pick(values);
             self.option(args, 1, &[name, value]);
         }
-    }
-}
-
-/// The job and node a reply of `take` handed over.
-pub(crate) fn taken(reply: &Reply) -> Vec<String> {
-    if code(reply).is_some() {
-        return Vec::new();
-    }
-    list(&list(reply)[0])
-        .iter()
-        .map(|item| text(&list(item)[1]))
-        .collect()
-}
-
-/// How many grants the cell has made, from its record.
-pub(crate) fn grants(reply: &Reply) -> i64 {
-    match reply {
-        Reply::Nil => 0,
-        other => number(other),
     }
 }

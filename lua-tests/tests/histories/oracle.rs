@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lockless_lua_tests::{Host, Reply};
 
-use super::generator::{Call, grants, taken};
-use crate::cell::{ROOT, call, code, command, field, must, number_of, text, text_of, texts};
+use super::generator::Call;
+use crate::cell::{
+    ROOT, call, code, command, field, list, must, number, number_of, text, text_of, texts,
+};
 
 /// A job as `lockless_job` showed it last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +66,25 @@ fn asked_job(call: &Call) -> Option<String> {
             .find(|at| call.arg(*at) == "JOB")
             .map(|at| call.arg(at + 1)),
         _ => None,
+    }
+}
+
+/// The jobs a reply of `take` handed over.
+fn taken(reply: &Reply) -> Vec<String> {
+    if code(reply).is_some() {
+        return Vec::new();
+    }
+    list(&list(reply)[0])
+        .iter()
+        .map(|item| text(&list(item)[1]))
+        .collect()
+}
+
+/// How many grants the cell has made, from its record.
+fn grants(reply: &Reply) -> i64 {
+    match reply {
+        Reply::Nil => 0,
+        other => number(other),
     }
 }
 
@@ -241,7 +262,7 @@ impl Oracle {
             *held.entry(&self.jobs[job].node).or_default() += 1;
         }
         let page = must(host, "nodes 0 1000");
-        for name in texts(&crate::cell::list(&page)[1]) {
+        for name in texts(&list(&page)[1]) {
             let node = must(host, &format!("node {name}"));
             let current = number_of(&node, "current_jobs");
             assert_eq!(

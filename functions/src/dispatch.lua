@@ -58,7 +58,7 @@ local function remember(c, req, pool)
   redis.call('PEXPIRE', key, string.format('%d', ttl_ms))
 end
 
-local function grant(c, arg, req, found, job)
+local function grant(c, arg, req, found, job, job_key)
   local call = redis.call
   local root, node, class = c.root, found.node, found.class
   local ttl_ms = arg.ttl or config.value(c, 'job_ttl_ms')
@@ -69,10 +69,10 @@ local function grant(c, arg, req, found, job)
   local used = number % ready.UNIT
   local pool = found.pool or req.found_pool
 
-  call('HSET', keys.job(root, job), 'd', jobs.pack(node, class, 'd', c.now_text, ack_ms or 0, ttl_ms, number_text,
+  call('HSET', job_key, 'd', jobs.pack(node, class, 'd', c.now_text, ack_ms or 0, ttl_ms, number_text,
     arg.src, arg.tgt, arg.session), 'p', arg.payload)
   call('ZADD', keys.slots(root, node), holds.text(ack_ms and 0 or holds.DISPATCHED, deadline), 'j' .. job)
-  call('ZADD', keys.ready(root, class), ready.text(found.score - found.score % ready.UNIT + ready.UNIT + used), node)
+  call('ZADD', found.key, ready.text(found.score - found.score % ready.UNIT + ready.UNIT + used), node)
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
   remember(c, req, pool)
   call('HSET', root, 'clock', c.now_text, 'grants', number_text)
@@ -103,11 +103,12 @@ local function dispatch(root, arg)
     choose.refuse(c, req)
   end
 
-  local job = arg.job
+  local job, job_key = arg.job, nil
   for try = 1, AUTO_ID_TRIES do
     if not arg.job then job = arg.session .. ':' .. string.format('%d', c.grants + try) end
+    job_key = keys.job(root, job)
     -- This is the guard as well (cell.guard).
-    local there = call('EXISTS', keys.none(root), keys.job(root, job)) == 1
+    local there = call('EXISTS', keys.none(root), job_key) == 1
     c.guarded = true
     if not there then break end
     local reply, taken = replay(c, job, arg, not arg.job)
@@ -123,7 +124,7 @@ local function dispatch(root, arg)
   end
   -- first write
   match.keep(c)
-  return grant(c, arg, req, found, job)
+  return grant(c, arg, req, found, job, job_key)
 end
 
 return dispatch

@@ -2,15 +2,15 @@
 
 local args = {}
 
-local function printable(value, rule)
-  return #value >= rule.min and #value <= rule.max and not value:find('[%c ]')
-end
+-- Everything but control characters and the space; the second one without ':', too. The common range comes first.
+local PRINTABLE = '^[!-~\128-\255]*$'
+local PRINTABLE_LANG = '^[!-9;-~\128-\255]*$'
 
 -- Each returns the checked value, or nil.
 local kinds = {}
 
 function kinds.id(value, rule)
-  if printable(value, rule) then return value end
+  if #value >= rule.min and #value <= rule.max and value:find(PRINTABLE) then return value end
 end
 
 function kinds.cursor(value, rule)
@@ -18,7 +18,7 @@ function kinds.cursor(value, rule)
 end
 
 function kinds.lang(value, rule)
-  if printable(value, rule) and not value:find(':', 1, true) then return value end
+  if #value >= rule.min and #value <= rule.max and value:find(PRINTABLE_LANG) then return value end
 end
 
 function kinds.bytes(value, rule)
@@ -65,13 +65,15 @@ end
 -- The arguments by name. Options that may be given several times are lists; absent ones are nil.
 function args.parse(spec, argv)
   local out = {}
-  local count, at = #argv, 1
-  for _, rule in ipairs(spec.args) do
-    local value = argv[at]
-    if not value then errors.fail('BAD_ARGUMENT', rule.name .. ' is missing: it takes ' .. rule.takes) end
-    out[rule.name] = checked(rule, rule.name, value)
-    at = at + 1
+  local rules = spec.args
+  for i = 1, #rules do
+    local rule, value = rules[i], argv[i]
+    local name = rule.name
+    if not value then errors.fail('BAD_ARGUMENT', name .. ' is missing: it takes ' .. rule.takes) end
+    -- What is refused, and '-', take the long way.
+    out[name] = kinds[rule.kind](value, rule) or checked(rule, name, value)
   end
+  local count, at = #argv, #rules + 1
   if spec.rest then
     out.rest = {}
     for i = at, count do out.rest[#out.rest + 1] = argv[i] end

@@ -17,9 +17,10 @@ cell.SENTINEL = '~ sentinel: keeps this sorted set alive and in its skiplist enc
 cell.NEVER = 9007199254740991
 
 -- An outage shorter than this is no outage.
-local OUTAGE_MS = 10000
+cell.OUTAGE_MS = 10000
 
 local WHOLE = '%d'
+local SCHEMA = about.schema .. ''
 
 function cell.check_root(root)
   if not root then errors.fail('BAD_CELL', 'KEYS[1] is missing: it takes a cell such as scheduler:{main}') end
@@ -43,31 +44,32 @@ end
 function cell.open_unguarded(root, counter)
   local call = redis.call
   local time = call('TIME')
-  local r = call('HMGET', root, 'schema', 'clock', 'wake', 'configured', 'grants', 'generation', 'listen',
-    counter or 'finished')
-  local now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
-  local c = { root = root, now = now, gap = 0, counters = {} }
-  if r[1] then
-    if r[1] ~= tostring(about.schema) then
-      errors.fail('SCHEMA_MISMATCH', 'the cell has schema ' .. errors.shown(r[1]) .. ', this library has ' ..
-        about.schema .. ': deploy the library that wrote it')
-    end
-    local clock = tonumber(r[2])
-    if now < clock then c.now = clock else c.gap = now - clock end
-    c.exists = true
-    c.clock = clock
-    c.wake = tonumber(r[3])
-    c.configured = r[4] == '1'
-    c.grants = tonumber(r[5])
-    c.generation = r[6]
-    c.listen = tonumber(r[7])
-    c.counters[counter or 'finished'] = tonumber(r[8])
+  local r
+  if counter then
+    r = call('HMGET', root, 'schema', 'clock', 'wake', 'configured', 'grants', 'generation', 'listen', counter)
   else
-    c.wake, c.grants, c.generation, c.listen = cell.NEVER, 0, '0', 0
-    cell.guard(c)
+    r = call('HMGET', root, 'schema', 'clock', 'wake', 'configured', 'grants', 'generation', 'listen')
   end
-  c.now_text = WHOLE:format(c.now)
-  return c
+  -- Microseconds come without leading zeros.
+  local micros = time[2]
+  local now_text = time[1] .. (#micros == 6 and micros or ('00000' .. micros):sub(-6)):sub(1, 3)
+  local now = tonumber(now_text)
+  if not r[1] then
+    local c = { root = root, now = now, now_text = now_text, gap = 0, wake = cell.NEVER, grants = 0, generation = '0',
+      listen = 0, settled = 0 }
+    cell.guard(c)
+    return c
+  end
+  if r[1] ~= SCHEMA then
+    errors.fail('SCHEMA_MISMATCH', 'the cell has schema ' .. errors.shown(r[1]) .. ', this library has ' .. SCHEMA ..
+      ': deploy the library that wrote it')
+  end
+  local clock = tonumber(r[2])
+  local gap = now - clock
+  if gap < 0 then now, now_text, gap = clock, r[2], 0 end
+  return { root = root, now = now, now_text = now_text, gap = gap, exists = true, clock = clock, wake = tonumber(r[3]),
+    configured = r[4] == '1', grants = tonumber(r[5]), generation = r[6], listen = tonumber(r[7]), settled = 0,
+    counter = counter, count = counter and tonumber(r[8] or nil) }
 end
 
 -- The same, for everyone else: nothing is read or written in a cell that moves.
@@ -82,21 +84,24 @@ function cell.create(c)
   if c.exists then return end
   local call = redis.call
   call('ZADD', keys.due(c.root), '+inf', cell.SENTINEL)
-  call('HSET', c.root, 'schema', about.schema, 'clock', c.now_text, 'wake', WHOLE:format(cell.NEVER),
+  call('HSET', c.root, 'schema', SCHEMA, 'clock', c.now_text, 'wake', WHOLE:format(cell.NEVER),
     'configured', '0', 'grants', '0', 'generation', '0', 'listen', '0', 'grace', '0', 'incarnation', '0', 'class', '0',
     'reserved', '0', 'finished', '0', 'failed', '0', 'expired', '0', 'cancelled', '0', 'released', '0')
   c.exists, c.clock = true, c.now
 end
 
+-- A counter of R. The one read or set last is kept.
 function cell.counter(c, name)
-  if not c.counters[name] then c.counters[name] = tonumber(redis.call('HGET', c.root, name) or nil) or 0 end
-  return c.counters[name]
+  if c.counter ~= name then
+    c.counter, c.count = name, tonumber(redis.call('HGET', c.root, name) or nil)
+  end
+  return c.count or 0
 end
 
 -- Sets a counter, and with it the clock.
 function cell.set_counter(c, name, value)
   redis.call('HSET', c.root, 'clock', c.now_text, name, WHOLE:format(value))
-  c.counters[name] = value
+  c.counter, c.count = name, value
 end
 
 -- Notes that the cell saw this call. Calls that write R anyway do it there.
@@ -111,7 +116,7 @@ end
 
 -- True when the cell saw no call for so long that what looks overdue may only be the outage.
 function cell.was_away(c)
-  return c.gap > OUTAGE_MS and c.gap > config.value(c, 'heartbeat_ttl_ms') / 2
+  return c.gap > cell.OUTAGE_MS and c.gap > config.value(c, 'heartbeat_ttl_ms') / 2
 end
 
 -- Puts a deadline into the due list unless an earlier one is there. R.wake goes first, so it is never too late.

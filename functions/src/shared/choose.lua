@@ -16,14 +16,15 @@ local function best_of(c, list, total, first, count)
   for i = first, first + count - 1 do
     local at = (i % total) * classes.WIDTH
     local class = list:sub(at + 1, at + classes.WIDTH)
-    local head = call('ZRANGE', keys.ready(c.root, class), '0', '0', 'WITHSCORES')
+    local key = keys.ready(c.root, class)
+    local head = call('ZRANGE', key, '0', '0', 'WITHSCORES')
     if head[1] and head[1] ~= cell.SENTINEL then
       local score, max_jobs = tonumber(head[2]), classes.max_jobs(class)
       if score < max_jobs * ready.UNIT then
         local used = score % ready.UNIT
         local load = (score - used) / max_jobs
         if not best or load < best_load or (load == best_load and used < best_used) then
-          best, best_load, best_used = { class = class, node = head[1], score = score }, load, used
+          best, best_load, best_used = { class = class, key = key, node = head[1], score = score }, load, used
         end
       end
     end
@@ -31,8 +32,20 @@ local function best_of(c, list, total, first, count)
   return best
 end
 
+-- The head of a single class, nil when it has no room: the common case, without the comparison.
+local function only(c, class)
+  local key = keys.ready(c.root, class)
+  local head = redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')
+  local node = head[1]
+  if not node or node == cell.SENTINEL then return nil end
+  local score = tonumber(head[2])
+  if score >= classes.max_jobs(class) * ready.UNIT then return nil end
+  return { class = class, key = key, node = node, score = score }
+end
+
 local function best(c, list)
   local total = #list / classes.WIDTH
+  if total == 1 then return only(c, list) end
   if total <= SAMPLE then return best_of(c, list, total, 0, total) end
   local first = c.grants * SAMPLE % total
   local found = best_of(c, list, total, first, SAMPLE)
@@ -69,7 +82,7 @@ local function find_once(c, req)
   return best(c, match.classes(c, req))
 end
 
--- { class, node, score, pool } or nil. The pool is the one asked for, else the session's while it serves the request
+-- { class, key (of its ready index), node, score, pool } or nil. The pool is the one asked for, else the session's while it serves the request
 -- and has room; nil when any other was taken.
 function choose.node(c, req)
   if not c.exists then return nil end

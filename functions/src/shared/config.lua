@@ -104,6 +104,7 @@ end
 -- The value in force: a number, or a word for a choice.
 function config.value(c, name)
   local setting = config.settings[name]
+  if not c.configured then return setting.default end
   local stored = config.stored(c, name)
   if not stored then return setting.default end
   return setting.values and stored or tonumber(stored)

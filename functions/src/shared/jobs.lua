@@ -10,7 +10,7 @@
 
 local jobs = {}
 
-local PACKED = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$'
+local PACKED = '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$'
 
 -- kind is 'd' for a job that was dispatched, 'r' for a reservation; grant is the number of the grant that made it.
 function jobs.pack(node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, session)
@@ -19,14 +19,11 @@ function jobs.pack(node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, 
 end
 
 local function unpack_record(packed, final, started)
-  local rec = { started = started }
-  rec.node, rec.class, rec.kind, rec.created, rec.ack_ms, rec.ttl_ms, rec.grant, rec.src, rec.tgt, rec.session =
-    packed:match(PACKED)
-  if final then
-    rec.final = final
-    rec.status, rec.ended, rec.ordinal = final:match('^(%S+) (%S+) (%S+)$')
-  end
-  return rec
+  local node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, session = packed:match(PACKED)
+  local status, ended, ordinal
+  if final then status, ended, ordinal = final:match('^(%S+) (%S+) (%S+)$') end
+  return { node = node, class = class, kind = kind, created = created, ack_ms = ack_ms, ttl_ms = ttl_ms, grant = grant,
+    src = src, tgt = tgt, session = session, status = status, ended = ended, ordinal = ordinal, started = started }
 end
 
 -- The record without payload and result, or nil.

@@ -165,13 +165,14 @@ end
 
 -- Settles up to `limit` items; how many nodes and jobs were settled.
 function settle.up_to(c, limit)
-  c.settled = 0
   if may_settle(c) then pass(c, limit) end
   return c.settled
 end
 
 -- What each write call does first.
 function settle.first(c)
+  -- The common case, without another call: nothing is due, and the cell was not away.
+  if c.now < c.wake and c.gap <= cell.OUTAGE_MS then return end
   settle.up_to(c, PER_CALL)
 end
 

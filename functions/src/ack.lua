@@ -1,12 +1,13 @@
 -- lockless_ack job node
 --
--- The node has the job: dispatched becomes running, and the run limit starts.
+-- The node has the job: dispatched becomes running. Under ACK the run limit starts now; without, it started with the
+-- dispatch, because the node may have begun at once.
 --
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NO_SUCH_JOB, NODE_MISMATCH, STALE_NODE,
 --         WRONG_STATE
--- Calls:  5 (1 more with INCARNATION, 1 when nothing else was heard for a second, 2 when the run limit is shorter than
---         what was left to acknowledge)
+-- Calls:  4 (1 more with INCARNATION, 1 under ACK, 2 when nothing else was heard for a second, 2 when the run limit is
+--         shorter than what was left to acknowledge)
 
 local function ack(root, arg)
   local call = redis.call
@@ -24,12 +25,15 @@ local function ack(root, arg)
     errors.wrong_state(job, status)
   end
   if state == 'running' then return redis.status_reply('OK') end
-  local rec = jobs.read(c, job)
-  if not rec then
-    cell.guard(c)
-    errors.no_such_job(job)
+  local limit = deadline
+  if state == 'reserved' then
+    local rec = jobs.read(c, job)
+    if not rec then
+      cell.guard(c)
+      errors.no_such_job(job)
+    end
+    limit = c.now + rec.ttl_ms
   end
-  local limit = c.now + rec.ttl_ms
 
   -- first write; the slots were found here. The due list has no later deadline of the node than the old one.
   if limit < deadline then
@@ -37,7 +41,6 @@ local function ack(root, arg)
     cell.due(c, 'h' .. node, limit)
   end
   call('ZADD', keys.slots(root, node), 'XX', holds.text(holds.RUNNING, limit), 'j' .. job)
-  cell.touch_coarsely(c)
   return redis.status_reply('OK')
 end
 

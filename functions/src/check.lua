@@ -9,25 +9,26 @@
 
 local WHOLE, PAGE = 10000, 1000
 
--- What a position in each of the audits looks like; those of one item have none.
-local POSITIONS = { [3] = '^%S+ (%d+)$', [4] = '^%d+ (%d+)$', [5] = '^:(.+)$', [6] = '^(%d+)$', [7] = '^(%d+)$',
-  [8] = '^(%d+)$' }
+-- What a position in each of the audits looks like; the first has none.
+local POSITIONS = { '^$', '^(%d+)$', '^%S+ (%d+)$', '^%d+ (%d+)$', '^:(.+)$', '^(%d+)$', '^(%d+)$', '^(%d+)$' }
+local BY_NAME = 5
 
--- The audit to go on with and where, or the end of the call.
-local function read_cursor(cursor)
-  if not cursor or cursor == '0' then return 1, nil end
+-- The audit to go on with, arg.part, and where, arg.position.
+local function validate(arg)
+  local cursor = arg.cursor
+  arg.part = 1
+  if not cursor or cursor == '0' then return end
   local at, rest = cursor:match('^(%d):(.*)$')
   local part = tonumber(at or nil)
-  if part and part >= 1 and part <= 8 then
-    if rest == '' then return part, nil end
-    local found = POSITIONS[part] and rest:match(POSITIONS[part])
-    if found and (part == 5 or #found <= 10) then return part, rest end
+  local found = part and POSITIONS[part] and (rest == '' and '' or rest:match(POSITIONS[part]))
+  if not found or (part ~= BY_NAME and #found > 10) then
+    errors.bad_argument('CURSOR', '0, or what the page before returned', cursor)
   end
-  errors.bad_argument('CURSOR', '0, or what the page before returned', cursor)
+  arg.part, arg.position = part, rest ~= '' and rest or nil
 end
 
-return function(root, arg)
-  local part, position = read_cursor(arg.cursor)
+local function check(root, arg)
+  local part, position = arg.part, arg.position
   local c = cell.open(root)
   local audits = { audit_cell.record, audit_cell.cache, audit_nodes.all, audit_classes.all, audit_classes.attributes,
     audit_due.list, audit_due.failed, audit_due.cancelled }
@@ -44,7 +45,9 @@ return function(root, arg)
     if not position then part = part + 1 end
   end
   local done = not c.exists or not audits[part]
-  if whole and done and c.exists then audit_cell.balance(c, c.live, say) end
+  if whole and done and c.exists and not c.skipped then audit_cell.balance(c, c.live, say) end
   if not paged then return violations end
   return { done and '0' or part .. ':' .. (position or ''), violations }
 end
+
+return check, validate

@@ -6,24 +6,29 @@
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
 -- Calls:  3 (7 when it changes something)
 
-return function(root, arg)
-  local call = redis.call
-  local given = arg.rest
+-- The settings to change, as they are stored: arg.changed.
+local function validate(arg)
+  local given, seen = arg.rest, {}
   if #given % 2 == 1 then
     errors.fail('BAD_ARGUMENT', 'the setting ' .. errors.shown(given[#given]) .. ' needs a value')
   end
-  local changed, seen = {}, {}
+  arg.changed = {}
   for i = 1, #given, 2 do
-    if seen[given[i]] then errors.fail('BAD_ARGUMENT', given[i] .. ' may be given once, given twice') end
-    changed[i], changed[i + 1] = given[i], config.checked(given[i], given[i + 1])
-    seen[given[i]] = true
+    local name = given[i]
+    if seen[name] then errors.fail('BAD_ARGUMENT', name .. ' may be given once, given twice') end
+    arg.changed[i], arg.changed[i + 1] = name, config.checked(name, given[i + 1])
+    seen[name] = true
   end
+end
+
+local function configure(root, arg)
+  local call = redis.call
   local c = cell.open(root)
-  if #changed > 0 then
+  if #arg.changed > 0 then
     settle.first(c)
     -- first write
     cell.create(c)
-    call('HSET', keys.config(root), unpack(changed))
+    call('HSET', keys.config(root), unpack(arg.changed))
     call('HSET', root, 'configured', '1', 'clock', c.now_text)
     c.configured, c.config = true, nil
   end
@@ -34,3 +39,5 @@ return function(root, arg)
   end
   return reply
 end
+
+return configure, validate

@@ -16,7 +16,10 @@ local function deregister(root, arg)
     redis.call('ZREM', keys.due(root), 'n' .. node, 'h' .. node)
     errors.unknown_node(node)
   end
-  if arg.incarnation and arg.incarnation ~= tonumber(rt.incarnation) then errors.stale_node(node) end
+  -- An operator gives none; a node that does speaks for itself.
+  if arg.incarnation and (nodes.is_lost(rt) or arg.incarnation ~= tonumber(rt.incarnation)) then
+    errors.stale_node(node)
+  end
   local held = nodes.held(c, node)
   local interrupted = redis.call('HGET', keys.info(root, node), 'indexing') == '1'
 

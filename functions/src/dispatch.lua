@@ -9,8 +9,8 @@
 --         3 for a session's first job)
 
 local SETTLE_BEFORE_REFUSAL = 128
--- An id made from the grant's number may be one that a caller chose before: then the next number is tried.
-local AUTO_ID_TRIES = 64
+-- An id made from the grant's number may be one that a caller chose before: then the time is added to it.
+local AUTO_ID_TRIES = 4
 
 -- The job of that id is there already: the same call again gets the same reply, and an interrupted one is finished.
 -- Returns the reply, or nil when the job has to be granted (again).
@@ -76,13 +76,13 @@ local function grant(c, arg, req, found, job, job_key)
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
   remember(c, req, pool)
   call('HSET', root, 'clock', c.now_text, 'grants', number_text)
-  if c.now < c.listen then call('SPUBLISH', keys.wake(root), node) end
+  -- Nothing may fail any more: a caller without the right to the channel just wakes nobody.
+  if c.now < c.listen then redis.pcall('SPUBLISH', keys.wake(root), node) end
   return { node, job }
 end
 
 local function dispatch(root, arg)
   local call = redis.call
-  local pair = args.language_pair(arg)
   local c = cell.open_unguarded(root)
   local payload_max = config.value(c, 'payload_max_bytes')
   if #arg.payload > payload_max then
@@ -91,7 +91,7 @@ local function dispatch(root, arg)
   end
   settle.first(c)
 
-  local req = { session = arg.session, pair = pair, pool = arg.pool, region = arg.region, require = arg.require }
+  local req = { session = arg.session, pair = arg.pair, pool = arg.pool, region = arg.region, require = arg.require }
   local found = choose.node(c, req)
   if not found and c.backlog then
     settle.up_to(c, SETTLE_BEFORE_REFUSAL)
@@ -105,7 +105,10 @@ local function dispatch(root, arg)
 
   local job, job_key = arg.job, nil
   for try = 1, AUTO_ID_TRIES do
-    if not arg.job then job = arg.session .. ':' .. string.format('%d', c.grants + try) end
+    if not arg.job then
+      job = arg.session .. ':' .. string.format('%d', c.grants + 1)
+      if try > 1 then job = job .. ':' .. c.now_text .. ':' .. try end
+    end
     job_key = keys.job(root, job)
     -- This is the guard as well (cell.guard).
     local there = call('EXISTS', keys.none(root), job_key) == 1
@@ -115,7 +118,7 @@ local function dispatch(root, arg)
     if reply then return reply end
     if not taken then break end
     if try == AUTO_ID_TRIES then
-      errors.fail('JOB_EXISTS', 'jobs up to ' .. errors.shown(job) .. ' exist: name the job with JOB')
+      errors.fail('JOB_EXISTS', 'job ' .. errors.shown(job) .. ' exists: name the job with JOB')
     end
   end
 
@@ -127,4 +130,4 @@ local function dispatch(root, arg)
   return grant(c, arg, req, found, job, job_key)
 end
 
-return dispatch
+return dispatch, args.language_pair

@@ -4,17 +4,17 @@
 -- A node counts once, under the first reason that applies: pair, region, label, offline, draining, resource, capacity.
 --
 -- Reply:  fields node_id (empty: none), pool, effective, max_jobs, considered, available, the reasons, and partial
---         (1 when more than 512 classes match and not all were counted)
+--         (1 when more than 512 classes match: then not all were counted)
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
 -- Calls:  13 with one matching class (2 more when nodes of it are out); grows with the matching classes, at most 512
 
 local COUNTED = 512
 
-return function(root, arg)
-  local pair = args.language_pair(arg)
+local function explain(root, arg)
   local c = cell.open(root)
   c.readonly = true
-  local req = { session = arg.session, pair = pair, pool = arg.pool, region = arg.region, require = arg.require }
+  local req = { session = arg.session, pair = arg.pair, pool = arg.pool, region = arg.region, require = arg.require }
+  choose.note_overdue(c)
   local found = choose.node(c, req)
   local out = choose.excluded(c, req)
   local counts = choose.count(c, req, COUNTED)
@@ -27,3 +27,5 @@ return function(root, arg)
     'capacity', counts.capacity, 'partial', counts.partial and 1 or 0,
   }
 end
+
+return explain, args.language_pair

@@ -24,12 +24,12 @@ local function extend(root, arg)
   local rec = jobs.read(c, job) or errors.no_such_job(job)
 
   -- first write
-  local started = jobs.started(rec, score)
-  if started and not rec.started then redis.call('HSET', keys.job(root, job), 's', started) end
+  if not rec.started then
+    redis.call('HSET', keys.job(root, job), 's', jobs.started(rec, score) or rec.created)
+  end
   if arg.progress then redis.call('HSET', keys.job(root, job), 'x', arg.progress) end
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
   redis.call('ZADD', keys.slots(root, node), 'XX', holds.text(BAND[state], deadline), 'j' .. job)
-  cell.touch_coarsely(c)
   return deadline
 end
 

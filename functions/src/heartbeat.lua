@@ -27,12 +27,6 @@ local function foreign_of(c, node, arg, rt, held)
   return math.max(0, arg.jobs - (held - reserved))
 end
 
--- Deadlines beyond the horizon are not in the due list; before they come into it, they are put there.
-local function promote_deadlines(c, node)
-  local earliest = holds.earliest(c, node)
-  if earliest and earliest < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, earliest) end
-end
-
 local OPTIONS = { 'cpu', 'gpu', 'mem', 'mem_mb' }
 
 local function heartbeat(root, arg)
@@ -78,10 +72,8 @@ local function heartbeat(root, arg)
   for _, name in ipairs(OPTIONS) do
     if arg[name] then set(name, string.format('%.14g', arg[name])) end
   end
-  if c.now >= rt.scan_ms then
-    promote_deadlines(c, node)
-    set('scan', string.format('%d', c.now + cell.HORIZON_MS / 2))
-  end
+  local scan_ms = holds.promote_deadlines(c, node, rt)
+  if scan_ms ~= rt.scan_ms then set('scan', string.format('%d', scan_ms)) end
   call('HSET', runtime, unpack(written))
   cell.due_at(c, 'n' .. node, until_ms)
   cell.touch(c)

@@ -10,20 +10,26 @@ local NODES_A_PAGE = 100
 
 local BOUNDS = { dispatched = { '-inf', '(20000000000000' }, running = { '20000000000000', '(30000000000000' } }
 
--- Live jobs stand in the slots of the nodes. The cursor is ':' and a node, '/' and how many of its jobs were given.
-local function live(c, state, cursor, count)
-  local bounds = BOUNDS[state]
-  local out = {}
-  local after, node, given = cursor, nil, 0
-  if cursor ~= '0' then
-    local name, offset = cursor:match('^:(.*) (%d+)$')
-    if not name or #offset > 10 then errors.bad_argument('cursor', '0, or what the page before returned', cursor) end
-    node, given, after = name, tonumber(offset), ':' .. name
+-- A cursor of live jobs is ':', a node, a space and how many of its jobs were given; one of ended jobs ':', a score, a
+-- space and the entry given last.
+local function validate(arg)
+  if arg.cursor == '0' then return end
+  if BOUNDS[arg.state] then
+    arg.node, arg.given = arg.cursor:match('^:(%S+) (%d+)$')
+  else
+    arg.given, arg.entry = arg.cursor:match('^:(%d+) (%S+)$')
   end
-  local names, next_names = pages.names(keys.nodes(c.root), after, NODES_A_PAGE)
-  if node then table.insert(names, 1, node) end
+  if not arg.given or #arg.given > 16 then pages.bad_cursor(arg.cursor) end
+end
+
+-- Live jobs stand in the slots of the nodes.
+local function live(c, arg)
+  local bounds, count = BOUNDS[arg.state], arg.count
+  local out = {}
+  local names, next_names = pages.names(keys.nodes(c.root), arg.node and ':' .. arg.node or '0', NODES_A_PAGE)
+  if arg.node then table.insert(names, 1, arg.node) end
   for i, name in ipairs(names) do
-    local from = i == 1 and given or 0
+    local from = i == 1 and tonumber(arg.given) or 0
     local page = redis.call('ZRANGEBYSCORE', keys.slots(c.root, name), bounds[1], bounds[2], 'LIMIT', from, count - #out)
     for _, member in ipairs(page) do out[#out + 1] = member:sub(2) end
     if #out >= count then return out, ':' .. name .. ' ' .. string.format('%d', from + #page) end
@@ -33,30 +39,38 @@ local function live(c, state, cursor, count)
 end
 
 -- Ended jobs stand in a box, oldest first; in the box of failed and expired ones a letter tells them apart.
-local function boxed(c, state, cursor, count)
-  local from = tonumber(cursor:match('^:?(%d+)$') or nil)
-  if not from or from > 9999999999 then errors.bad_argument('cursor', '0, or what the page before returned', cursor) end
-  local box = state == 'cancelled' and keys.cancelled(c.root) or keys.failed(c.root)
-  local page = redis.call('ZRANGE', box, from, from + count - 1)
-  local letter = state:sub(1, 1)
+local function boxed(c, arg)
+  local call = redis.call
+  local box = arg.state == 'cancelled' and keys.cancelled(c.root) or keys.failed(c.root)
+  local from = 0
+  if arg.entry then
+    -- Should the entry have gone, so have all before it.
+    local rank = call('ZRANK', box, arg.entry)
+    from = rank and rank + 1 or call('ZCOUNT', box, '-inf', '(' .. arg.given)
+  end
+  local page = call('ZRANGE', box, from, from + arg.count - 1, 'WITHSCORES')
+  local letter = arg.state:sub(1, 1)
   local out = {}
-  for _, member in ipairs(page) do
-    if state == 'cancelled' then
-      out[#out + 1] = member
-    elseif member:sub(1, 1) == letter then
-      out[#out + 1] = member:sub(2)
+  for i = 1, #page, 2 do
+    if arg.state == 'cancelled' then
+      out[#out + 1] = page[i]
+    elseif page[i]:sub(1, 1) == letter then
+      out[#out + 1] = page[i]:sub(2)
     end
   end
-  return out, #page < count and '0' or ':' .. string.format('%d', from + #page)
+  if #page / 2 < arg.count then return out, '0' end
+  return out, ':' .. string.format('%d', page[#page]) .. ' ' .. page[#page - 1]
 end
 
-return function(root, arg)
+local function list(root, arg)
   local c = cell.open(root)
   local out, next_cursor = {}, '0'
   if BOUNDS[arg.state] then
-    out, next_cursor = live(c, arg.state, arg.cursor, arg.count)
+    out, next_cursor = live(c, arg)
   elseif arg.state ~= 'pending' then
-    out, next_cursor = boxed(c, arg.state, arg.cursor, arg.count)
+    out, next_cursor = boxed(c, arg)
   end
   return { next_cursor, out }
 end
+
+return list, validate

@@ -6,13 +6,15 @@
 --         instance, region, pools, pairs, labels, class, last_heartbeat_ts, presence_until_ts, cpu, gpu, mem, mem_mb,
 --         cap_json
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE
--- Calls:  7
+-- Calls:  7 (8 when it is overdue)
 
 local function node(root, arg)
   local call = redis.call
   local c = cell.open(root)
   local rt = nodes.read(c, arg.node)
   if not rt then errors.unknown_node(arg.node) end
+  -- Nothing is settled by a reader: a node that is overdue is shown as the next write call will find it.
+  if rt.until_ms <= c.now and settle.is_due(c) then rt.flags = nodes.set_flag(rt.flags, 'l', true) end
   local held = nodes.held(c, arg.node)
   local r = call('HMGET', keys.runtime(root, arg.node), 'reported', 'seen', 'cpu', 'gpu', 'mem', 'mem_mb')
   local i = call('HMGET', keys.info(root, arg.node), 'region', 'pools', 'pairs', 'labels', 'cap_json')

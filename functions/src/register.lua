@@ -51,13 +51,15 @@ local function register(root, arg)
 
   local ttl_ms = config.value(c, 'heartbeat_ttl_ms')
   local runtime = keys.runtime(root, node)
+  local scan_ms = c.now + cell.HORIZON_MS / 2
   if fresh then
-    call('HSET', runtime, 'reported', '0', 'cpu', '0', 'gpu', '-1', 'mem', '0', 'mem_mb', '0',
-      'scan', string.format('%d', c.now + cell.HORIZON_MS / 2))
+    call('HSET', runtime, 'reported', '0', 'cpu', '0', 'gpu', '-1', 'mem', '0', 'mem_mb', '0')
+  else
+    scan_ms = holds.promote_deadlines(c, node, rt)
   end
   call('HSET', runtime, 'class', plan.class, 'incarnation', incarnation, 'flags', flags, 'foreign', foreign,
     'until', string.format('%d', c.now + ttl_ms), 'seen', c.now_text,
-    'instance', arg.instance or (rt and rt.instance) or '')
+    'scan', string.format('%d', scan_ms), 'instance', arg.instance or (rt and rt.instance) or '')
   cell.due_at(c, 'n' .. node, c.now + ttl_ms)
   call('HSET', keys.info(root, node), 'indexing', '0')
   cell.touch(c)

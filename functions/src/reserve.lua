@@ -43,7 +43,7 @@ local function reserve(root, arg)
   settle.first(c)
   local rt = nodes.read(c, node)
   if not rt then errors.unknown_node(node) end
-  if settle.is_overdue_node(c, node) then rt = nodes.read(c, node) end
+  if settle.is_overdue_node(c, node) then rt = nodes.read(c, node) or errors.unknown_node(node) end
   local ttl_ms = arg.ttl_ms == '-' and config.value(c, 'reserve_ttl_ms') or arg.ttl_ms
   local until_ms = c.now + ttl_ms
   local rec = jobs.read(c, job)

@@ -17,18 +17,18 @@ local function start(c, node, job, deadline)
   redis.call('ZADD', keys.slots(c.root, node), 'XX', holds.text(holds.RUNNING, deadline), 'j' .. job)
 end
 
--- What was given for the last request, or nil: "id\njob deadline job deadline\nstop stop". Should that call have been
--- interrupted, what it handed over is acknowledged now.
-local function given_before(c, arg)
+-- What this incarnation was given for the last request, or nil: "id incarnation\njob deadline job deadline\nstop stop".
+-- Should that call have been interrupted, what it handed over is acknowledged now.
+local function given_before(c, arg, rt)
   if not arg.request then return nil end
   local last = redis.call('HGET', keys.request(c.root, arg.node), 'take')
   if not last then return nil end
-  local id, given, stop = last:match('^(%S+)\n([^\n]*)\n([^\n]*)$')
-  if id ~= arg.request then return nil end
+  local id, incarnation, given, stop = last:match('^(%S+) (%S+)\n([^\n]*)\n([^\n]*)$')
+  if id ~= arg.request or incarnation ~= rt.incarnation then return nil end
   local items = {}
   for job, deadline in given:gmatch('(%S+) (%S+)') do
     local rec = jobs.read_with_payload(c, job)
-    if rec then items[#items + 1] = jobs.item(job, rec, tonumber(deadline)) end
+    if rec and rec.node == arg.node then items[#items + 1] = jobs.item(job, rec, tonumber(deadline)) end
     local score = holds.score(c, arg.node, job)
     if score and score < holds.RUNNING then start(c, arg.node, job, tonumber(deadline)) end
   end
@@ -40,8 +40,8 @@ local function take(root, arg)
   local c = cell.open(root)
   settle.first(c)
   local node = arg.node
-  nodes.own_word(c, node, arg.incarnation)
-  local before = given_before(c, arg)
+  local rt = nodes.own_word(c, node, arg.incarnation)
+  local before = given_before(c, arg, rt)
   if before then return before end
 
   local slots = keys.slots(root, node)
@@ -52,7 +52,9 @@ local function take(root, arg)
   for i = 1, #page, 2 do
     local job = page[i]:sub(2)
     local rec = jobs.read_with_payload(c, job) or errors.no_such_job(job)
-    local deadline = c.now + rec.ttl_ms
+    local state, deadline = holds.state(tonumber(page[i + 1]))
+    -- As for ack.
+    if state == 'reserved' then deadline = c.now + rec.ttl_ms end
     items[#items + 1] = jobs.item(job, rec, deadline)
     given[#given + 1] = job
     given[#given + 1] = string.format('%d', deadline)
@@ -61,13 +63,11 @@ local function take(root, arg)
   -- first write
   if arg.request then
     call('HSET', keys.request(root, node), 'take',
-      arg.request .. '\n' .. table.concat(given, ' ') .. '\n' .. table.concat(stop, ' '))
+      arg.request .. ' ' .. rt.incarnation .. '\n' .. table.concat(given, ' ') .. '\n' .. table.concat(stop, ' '))
   end
   for i = 1, #given, 2 do start(c, node, given[i], tonumber(given[i + 1])) end
   if c.listen < c.now + LISTEN_MS / 2 then
     call('HSET', root, 'clock', c.now_text, 'listen', string.format('%d', c.now + LISTEN_MS))
-  else
-    cell.touch_coarsely(c)
   end
   return { items, stop }
 end

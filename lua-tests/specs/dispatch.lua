@@ -78,7 +78,7 @@ describe('the choice', function()
   it('gives the job an id of its own, beside ids that callers chose', function()
     register('n1', 9)
     expect(dispatch('JOB', 's:2')):equals({ 'n1', 's:2' })
-    expect(dispatch()):equals({ 'n1', 's:3' })
+    expect(dispatch()[2]):matches('^s:2:%d+:2$')
     expect(held('n1')):equals(2)
     expect(fcall('lockless_check')):equals({})
   end)
@@ -212,5 +212,43 @@ describe('reserve', function()
     fcall('lockless_reserve', 'n1', 'a', '-')
     local deadline = fields(fcall('lockless_job', 'a')).deadline_ts
     expect(deadline - now_ms()):is_at_least(4000):is_at_most(5000)
+  end)
+end)
+
+describe('very many classes', function()
+  it('all get work, not only the first 512', { hosts = 'in_process standalone' }, function()
+    for i = 1, 600 do register('n' .. i, 1, 'LABEL', 'host:' .. i) end
+    local beyond = 0
+    for i = 1, 60 do
+      local node = fcall('lockless_dispatch', 's' .. i, 'en', 'zh', 'p')[1]
+      if tonumber(node:sub(2)) > 512 then beyond = beyond + 1 end
+    end
+    expect(beyond):is_at_least(1)
+    expect(fcall('lockless_explain', 's', 'en', 'zh')):has('considered', 600):has('partial', 1)
+    for i = 1, 512 do fcall('lockless_deregister', 'n' .. i) end
+    expect(fcall('lockless_dispatch', 'fresh', 'en', 'zh', 'p')):succeeds()
+    expect(fcall('lockless_check')):equals({})
+  end)
+
+  it('that have gone are not looked at any more', { hosts = 'in_process' }, function()
+    for i = 1, 60 do register('n' .. i, 1, 'LABEL', 'host:' .. i) end
+    dispatch()
+    for i = 1, 59 do
+      if held('n' .. i) == 0 then fcall('lockless_deregister', 'n' .. i) end
+    end
+    register('n60', 9, 'LABEL', 'host:60')
+    fcall('lockless_dispatch', 'fresh', 'en', 'zh', 'p')
+    fcall('lockless_dispatch', 'fresher', 'en', 'zh', 'p')
+    expect(call_count()):is_at_most(16)
+  end)
+
+  it('share the work whatever the rhythm of the requests', function()
+    for i = 1, 16 do register('p' .. i, 100, 'POOL', 'p', 'LABEL', 'host:' .. i) end
+    register('q', 1000, 'POOL', 'q')
+    for i = 1, 160 do
+      fcall('lockless_dispatch', 'a' .. i, 'en', 'zh', 'p', 'POOL', 'p')
+      fcall('lockless_dispatch', 'b' .. i, 'en', 'zh', 'p', 'POOL', 'q')
+    end
+    for i = 1, 16 do expect(held('p' .. i)):is_at_least(6):is_at_most(14) end
   end)
 end)

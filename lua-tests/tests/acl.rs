@@ -89,6 +89,37 @@ fn a_user_with_just_the_listed_commands_can_call_every_function() {
     panic!("the node was not forgotten in 10 s");
 }
 
+#[test]
+fn a_user_without_the_channel_dispatches_and_wakes_nobody() {
+    let server = Standalone::builder().private().start().unwrap();
+    let mut admin = redis::Client::open(server.url())
+        .unwrap()
+        .get_connection()
+        .unwrap();
+    let _: String = redis::cmd("FUNCTION")
+        .arg(&["LOAD", LIBRARY])
+        .query(&mut admin)
+        .unwrap();
+    let _: () = redis::cmd("ACL")
+        .arg(&["SETUSER", "caller", "on", ">secret", "~*", "resetchannels"])
+        .arg("+@all")
+        .query(&mut admin)
+        .unwrap();
+    let mut caller =
+        redis::Client::open(format!("redis://caller:secret@127.0.0.1:{}", server.port()))
+            .unwrap()
+            .get_connection()
+            .unwrap();
+    for line in [
+        "register n1 4 PAIR en zh",
+        "take n1",
+        "dispatch s en zh p JOB a",
+        "dispatch s en zh p",
+    ] {
+        call(&mut caller, line);
+    }
+}
+
 fn call(caller: &mut redis::Connection, line: &str) {
     let mut words = line.split(' ');
     let name = format!("lockless_{}", words.next().unwrap_or_default());

@@ -54,6 +54,9 @@ local function checked(rule, label, value)
   return good
 end
 
+-- How many values follow an option's keyword, unless it is one.
+local WIDTHS = { pair = 2, flag = 0 }
+
 -- The languages of a PAIR option, as one 'src:tgt'.
 local function pair(rule, label, source, target)
   if not (kinds.lang(source, rule) and kinds.lang(target, rule)) then
@@ -85,11 +88,13 @@ function args.parse(spec, argv)
     if not rule then
       errors.bad_argument('an option', spec.keywords == '' and 'nothing here' or 'one of ' .. spec.keywords, keyword)
     end
-    local width = rule.kind == 'pair' and 2 or 1
+    local width = WIDTHS[rule.kind] or 1
     if at + width > count then errors.fail('BAD_ARGUMENT', keyword .. ' needs a value: it takes ' .. rule.takes) end
     local value
     if width == 2 then
       value = pair(rule, keyword, argv[at + 1], argv[at + 2])
+    elseif width == 0 then
+      value = true
     else
       value = checked(rule, keyword, argv[at + 1])
     end
@@ -112,13 +117,13 @@ function args.parse(spec, argv)
   return out
 end
 
--- A required and a forbidden '-' in src and tgt: both say "no language pair", one alone says nothing.
+-- '-' in both src and tgt says "no language pair"; in one alone it is refused. The pair is arg.pair.
 function args.language_pair(arg)
   if (arg.src == '-') ~= (arg.tgt == '-') then
     errors.bad_argument(arg.src == '-' and 'tgt' or 'src', "'-' exactly when the other language is '-'",
       arg.src == '-' and arg.tgt or arg.src)
   end
-  if arg.src ~= '-' then return arg.src .. ':' .. arg.tgt end
+  if arg.src ~= '-' then arg.pair = arg.src .. ':' .. arg.tgt end
 end
 
 return args

@@ -45,21 +45,32 @@ local function request_of(shape)
   return req
 end
 
--- Every class that fits a cached shape is in its result. Classes that have gone since may be, too.
-function audit_cell.cache(c, _, _, say)
+-- Every class that fits a cached shape is in its result. Items are shapes.
+function audit_cell.cache(c, position, budget, say)
   local call = redis.call
-  local cached = call('HGETALL', keys.match(c.root, c.generation))
-  for i = 1, #cached, 2 do
-    local req = request_of(cached[i])
+  local key = keys.match(c.root, c.generation)
+  local shapes = call('HKEYS', key)
+  table.sort(shapes)
+  local first = tonumber(position or '0') + 1
+  local last = math.min(#shapes, first + budget - 1)
+  for i = first, last do
+    local shape = shapes[i]
+    local page_of = shape:match('^%d+#(.*)$')
+    local req = request_of(page_of or shape)
     if not req then
-      say('match cache: shape ' .. cached[i] .. ' is not one')
-    else
+      say('match cache: shape ' .. shape .. ' is not one')
+    elseif not page_of then
+      local cached = call('HGET', key, shape)
+      for page = 0, tonumber(cached:match('^N(%d+)$') or '0') - 1 do
+        cached = cached .. (call('HGET', key, string.format('%d', page) .. '#' .. shape) or '')
+      end
       for _, class in ipairs(match.intersect(c, match.attributes(c, req, req.pool))) do
-        if not cached[i + 1]:find(class, 1, true) then say('match cache: ' .. cached[i] .. ' lacks class ' .. class) end
+        if not cached:find(class, 1, true) then say('match cache: ' .. shape .. ' lacks class ' .. class) end
       end
     end
   end
-  return nil, #cached / 2
+  if last >= #shapes then return nil, math.max(0, last - first + 1) end
+  return string.format('%d', last), last - first + 1
 end
 
 -- All grants are accounted for. `live` was counted over the whole cell.

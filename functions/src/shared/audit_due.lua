@@ -2,6 +2,9 @@
 
 local audit_due = {}
 
+-- Of the holds of an incarnation that ended so many are looked at: they are being settled.
+local LOST_LOOKED_AT = 1000
+
 local kinds = {}
 
 function kinds.n(c, node, _, say)
@@ -18,7 +21,8 @@ function kinds.l(c, rest, _, say)
   local call = redis.call
   local lost = keys.lost(c.root, rest:match('^%S+'))
   if not call('ZSCORE', lost, holds.SENTINEL) then return say('due list: l' .. rest .. ' has no holds') end
-  local page = call('ZRANGE', lost, '0', '-1', 'WITHSCORES')
+  local page = call('ZRANGE', lost, '0', LOST_LOOKED_AT - 1, 'WITHSCORES')
+  c.skipped = c.skipped or #page / 2 == LOST_LOOKED_AT
   for i = 1, #page, 2 do
     if page[i] ~= holds.SENTINEL then
       local rec = jobs.read(c, page[i]:sub(2))

@@ -55,7 +55,7 @@ local function hold(c, node, rt, member, score, due_ms, say)
   elseif rec.status then
     say(name .. ': its job is ' .. rec.status)
   end
-  if deadline and deadline < rt.scan_ms and deadline < due_ms then say(name .. ': its deadline is not in the due list') end
+  if deadline and deadline < math.max(rt.scan_ms, c.now) and deadline < due_ms then say(name .. ': its deadline is not in the due list') end
   return state ~= 'stopping'
 end
 

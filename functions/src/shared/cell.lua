@@ -17,7 +17,10 @@ cell.SENTINEL = '~ sentinel: keeps this sorted set alive and in its skiplist enc
 cell.NEVER = 9007199254740991
 
 -- An outage shorter than this is no outage.
-cell.OUTAGE_MS = 10000
+local OUTAGE_MS = 10000
+
+-- The clock in R may lag by so much: calls that have nothing else to write there leave it alone for that long.
+cell.SEEN_MS = 1000
 
 local WHOLE = '%d'
 local SCHEMA = about.schema .. ''
@@ -107,16 +110,12 @@ end
 -- Notes that the cell saw this call. Calls that write R anyway do it there.
 function cell.touch(c)
   if c.clock ~= c.now then redis.call('HSET', c.root, 'clock', c.now_text) end
-end
-
--- The same for calls on the hot path that have nothing else to write to R: a second's precision is enough.
-function cell.touch_coarsely(c)
-  if c.now - c.clock > 1000 then redis.call('HSET', c.root, 'clock', c.now_text) end
+  c.gap, c.clock = 0, c.now
 end
 
 -- True when the cell saw no call for so long that what looks overdue may only be the outage.
 function cell.was_away(c)
-  return c.gap > cell.OUTAGE_MS and c.gap > config.value(c, 'heartbeat_ttl_ms') / 2
+  return c.gap > OUTAGE_MS and c.gap > config.value(c, 'heartbeat_ttl_ms') / 2
 end
 
 -- Puts a deadline into the due list unless an earlier one is there. R.wake goes first, so it is never too late.

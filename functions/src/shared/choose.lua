@@ -8,24 +8,33 @@ local SAMPLE = 8
 local TRIES = 16
 -- So many classes are counted for the sentence of a refusal.
 local COUNTED = 64
+-- So many overdue nodes a reader takes into account.
+local OVERDUE = 127
+
+-- The first node of a class and its score, nil when it has no room. A reader passes over nodes that are overdue.
+local function head(c, key, class)
+  local page = redis.call('ZRANGE', key, '0', c.overdue and OVERDUE or '0', 'WITHSCORES')
+  local at = 1
+  while c.overdue and page[at] and c.overdue[page[at]] do at = at + 2 end
+  local node = page[at]
+  if not node or node == cell.SENTINEL then return nil end
+  local score = tonumber(page[at + 1])
+  if score < classes.max_jobs(class) * ready.UNIT then return node, score end
+end
 
 -- The best head among `count` classes of the list from the `first` one on, around its end; nil when none has room.
 local function best_of(c, list, total, first, count)
-  local call = redis.call
   local best, best_load, best_used
   for i = first, first + count - 1 do
     local at = (i % total) * classes.WIDTH
     local class = list:sub(at + 1, at + classes.WIDTH)
     local key = keys.ready(c.root, class)
-    local head = call('ZRANGE', key, '0', '0', 'WITHSCORES')
-    if head[1] and head[1] ~= cell.SENTINEL then
-      local score, max_jobs = tonumber(head[2]), classes.max_jobs(class)
-      if score < max_jobs * ready.UNIT then
-        local used = score % ready.UNIT
-        local load = (score - used) / max_jobs
-        if not best or load < best_load or (load == best_load and used < best_used) then
-          best, best_load, best_used = { class = class, key = key, node = head[1], score = score }, load, used
-        end
+    local node, score = head(c, key, class)
+    if node then
+      local used = score % ready.UNIT
+      local load = (score - used) / classes.max_jobs(class)
+      if not best or load < best_load or (load == best_load and used < best_used) then
+        best, best_load, best_used = { class = class, key = key, node = node, score = score }, load, used
       end
     end
   end
@@ -35,19 +44,15 @@ end
 -- The head of a single class, nil when it has no room: the common case, without the comparison.
 local function only(c, class)
   local key = keys.ready(c.root, class)
-  local head = redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')
-  local node = head[1]
-  if not node or node == cell.SENTINEL then return nil end
-  local score = tonumber(head[2])
-  if score >= classes.max_jobs(class) * ready.UNIT then return nil end
-  return { class = class, key = key, node = node, score = score }
+  local node, score = head(c, key, class)
+  if node then return { class = class, key = key, node = node, score = score } end
 end
 
 local function best(c, list)
   local total = #list / classes.WIDTH
   if total == 1 then return only(c, list) end
   if total <= SAMPLE then return best_of(c, list, total, 0, total) end
-  local first = c.grants * SAMPLE % total
+  local first = match.start(c, total)
   local found = best_of(c, list, total, first, SAMPLE)
   local seen = SAMPLE
   while not found and seen < total do
@@ -93,6 +98,16 @@ function choose.node(c, req)
   end
 end
 
+-- For readers, who settle nothing: the nodes that the next write call would find lost.
+function choose.note_overdue(c)
+  if not settle.is_due(c) then return end
+  c.overdue = {}
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', keys.due(c.root), '-inf', c.now_text, 'LIMIT', '0', OVERDUE)) do
+    local rt = member:sub(1, 1) == 'n' and nodes.read(c, member:sub(2))
+    if rt and not nodes.is_lost(rt) and rt.until_ms <= c.now then c.overdue[member:sub(2)] = rt.class end
+  end
+end
+
 -- Adds the nodes of a class to the counts: how many are out, and for which reason first.
 local function count_class(c, class, counts)
   local call = redis.call
@@ -116,14 +131,32 @@ local function count_class(c, class, counts)
   end
 end
 
+-- Counts an overdue node as offline instead of what its place in the ready index says.
+local function recount_overdue(c, node, class, counts)
+  local score = tonumber(redis.call('ZSCORE', keys.ready(c.root, class), node) or '0')
+  local band = math.floor(score / ready.BAND)
+  if band == ready.OFFLINE then return end
+  local full = score >= classes.max_jobs(class) * ready.UNIT
+  local counted = band == ready.DRAINING and 'draining' or band == ready.BUSY and 'resource' or full and 'capacity' or
+    'available'
+  counts[counted] = counts[counted] - 1
+  counts.offline = counts.offline + 1
+end
+
 -- Counts the matching nodes by state.
 function choose.count(c, req, limit)
-  local list = match.classes(c, req, req.pool)
+  local list, pages = match.classes(c, req, req.pool)
   local total = #list / classes.WIDTH
   local counts = { matching = 0, available = 0, capacity = 0, resource = 0, draining = 0, offline = 0,
-    partial = total > limit }
+    partial = pages > 1 or total > limit }
+  local seen = {}
   for i = 0, math.min(total, limit) - 1 do
-    count_class(c, list:sub(i * classes.WIDTH + 1, (i + 1) * classes.WIDTH), counts)
+    local class = list:sub(i * classes.WIDTH + 1, (i + 1) * classes.WIDTH)
+    seen[class] = true
+    count_class(c, class, counts)
+  end
+  for node, class in pairs(c.overdue or {}) do
+    if seen[class] then recount_overdue(c, node, class, counts) end
   end
   return counts
 end
@@ -131,8 +164,8 @@ end
 -- How many nodes there are in the classes that have all these attributes.
 local function nodes_with(c, sets)
   local nodes_found, found = 0, match.intersect(c, sets)
-  for _, class in ipairs(found) do
-    nodes_found = nodes_found + math.max(0, redis.call('ZCARD', keys.ready(c.root, class)) - 1)
+  for i = 1, math.min(#found, match.PAGE) do
+    nodes_found = nodes_found + math.max(0, redis.call('ZCARD', keys.ready(c.root, found[i])) - 1)
   end
   return nodes_found
 end

@@ -70,7 +70,14 @@ function classes.plan(c, desc)
   return { desc = desc, new = new, number = number, class = classes.code(number, desc.max_jobs) }
 end
 
--- Writes a planned class. Match results are cached under the generation of the class set: a new one starts empty.
+-- Match results are cached under the generation of the class set: a new one starts empty.
+local function next_generation(c, ...)
+  redis.call('DEL', keys.match(c.root, c.generation))
+  c.generation = string.format('%d', c.generation + 1)
+  redis.call('HSET', c.root, 'generation', c.generation, ...)
+end
+
+-- Writes a planned class.
 function classes.create(c, plan)
   if not plan.new then return end
   local call = redis.call
@@ -82,10 +89,8 @@ function classes.create(c, plan)
     call('SADD', keys.attr(c.root, attr), plan.class)
     call('ZADD', keys.attrs(c.root), '0', attr)
   end
-  call('DEL', keys.match(c.root, c.generation))
-  c.generation = string.format('%d', c.generation + 1)
   call('ZADD', keys.classes(c.root), string.format('%d', plan.number), canonical(desc))
-  call('HSET', c.root, 'class', string.format('%d', plan.number), 'generation', c.generation)
+  next_generation(c, 'class', string.format('%d', plan.number))
 end
 
 -- Deletes a class that has no nodes left. The description goes last: an interrupted deletion can be repeated.
@@ -99,6 +104,7 @@ function classes.drop_if_empty(c, class)
     if call('EXISTS', keys.attr(c.root, attr)) == 0 then call('ZREM', keys.attrs(c.root), attr) end
   end
   call('ZREM', keys.classes(c.root), canonical(desc))
+  next_generation(c)
   call('DEL', keys.ready(c.root, class), keys.class(c.root, class))
 end
 

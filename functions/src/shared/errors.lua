@@ -65,6 +65,9 @@ function errors.caught(raised)
       return redis.error_reply('CELL_MOVING the cell is being moved between Cluster nodes: try again')
     end
   end
+  if text:find('WRONGTYPE', 1, true) then
+    return redis.error_reply('BAD_CELL a key of the cell holds what this library did not write: ' .. text)
+  end
   return redis.error_reply(text)
 end
 

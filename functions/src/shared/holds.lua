@@ -67,6 +67,15 @@ function holds.earliest(c, node)
   return earliest
 end
 
+-- Deadlines beyond the horizon are not in the due list; before they come into it, they are put there. Returns when to
+-- look next.
+function holds.promote_deadlines(c, node, rt)
+  if c.now < rt.scan_ms then return rt.scan_ms end
+  local earliest = holds.earliest(c, node)
+  if earliest and earliest < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, earliest) end
+  return c.now + cell.HORIZON_MS / 2
+end
+
 -- Up to `limit` holds whose deadline has passed: { job, score, job, score, ... }.
 function holds.overdue(c, node, limit)
   local out = {}

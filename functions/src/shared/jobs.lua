@@ -3,7 +3,7 @@
 -- R:job:<job> is a hash: d (the description, packed), p (payload), and once it has ended f ("status ended ordinal"),
 -- s (started, ms), r (result), e (reason); x is the progress noted last. Ids have no spaces, so a space separates.
 -- A live job's state is not in it: it is the score of its hold (holds.lua). Nor is when it started: that is its run limit
--- less its ttl; extend, which moves the limit, writes it down first.
+-- less its ttl (without ACK: when it was dispatched); extend, which moves the limit, writes it down first.
 --
 -- The ordinal is the value of the cell's counter of that status with this job in it. It makes counting idempotent:
 -- whoever finishes an interrupted call can tell whether the job was counted.
@@ -51,9 +51,8 @@ end
 
 -- When a job with this hold was started, as text; nil when it was not.
 function jobs.started(rec, score)
-  if rec.started then return rec.started end
   local state, deadline = holds.state(score)
-  if state == 'running' then return string.format('%d', deadline - rec.ttl_ms) end
+  if state == 'running' then return rec.started or string.format('%d', deadline - rec.ttl_ms) end
 end
 
 -- The box an ended job is listed in, and its member there; nil for finished ones.
@@ -100,7 +99,7 @@ end
 
 -- The fields of a job item.
 function jobs.item(job, rec, deadline)
-  return { 'job_id', job, 'payload', rec.payload or '', 'session_id', rec.session, 'src_lang', rec.src,
+  return { 'job_id', job, 'payload', rec.payload or '', 'session_id', rec.kind == 'd' and rec.session or '', 'src_lang', rec.src,
     'tgt_lang', rec.tgt, 'attempt', 1, 'deadline_ts', deadline }
 end
 

@@ -3,8 +3,8 @@
 
 local match = {}
 
--- Beyond this many classes a request is matched with the first ones only.
-local CLASSES_MAX = 512
+-- A request looks at so many classes at most; of more, a page at a time, another one with each grant.
+match.PAGE = 512
 -- A cache that grows beyond this starts anew.
 local SHAPES_MAX = 1000
 
@@ -35,31 +35,60 @@ end
 function match.intersect(c, sets)
   local found = redis.call('SINTER', unpack(sets))
   table.sort(found)
-  for i = #found, CLASSES_MAX + 1, -1 do found[i] = nil end
   return found
 end
 
--- The classes that fit, as one string of classes.WIDTH characters each. What was not in the cache is put there by `keep`.
-function match.classes(c, req, pool)
-  local key, field = keys.match(c.root, c.generation), shape(req, pool)
-  local cached = c.matched and c.matched[field] or redis.call('HGET', key, field)
-  if cached then return cached end
-  local sets = match.attributes(c, req, pool)
+local function page_field(field, page)
+  return string.format('%d', page) .. '#' .. field
+end
+
+-- Resolves a shape: one field with all classes or, with more than a page of them, 'N' and the number of pages, and a
+-- field for each page. They are put into the cache by `keep`.
+local function resolve(c, req, pool, field)
   cell.guard(c)
-  local joined = table.concat(match.intersect(c, sets))
+  local found = match.intersect(c, match.attributes(c, req, pool))
   c.matched = c.matched or {}
-  c.matched[field] = joined
-  return joined
+  if #found <= match.PAGE then
+    c.matched[field] = table.concat(found)
+    return
+  end
+  local pages = math.ceil(#found / match.PAGE)
+  c.matched[field] = 'N' .. pages
+  for page = 0, pages - 1 do
+    local first = page * match.PAGE + 1
+    c.matched[page_field(field, page)] = table.concat(found, '', first, math.min(#found, first + match.PAGE - 1))
+  end
+end
+
+local function lookup(c, field)
+  return c.matched and c.matched[field] or redis.call('HGET', keys.match(c.root, c.generation), field)
+end
+
+-- Spreads consecutive grants, so that no rhythm of requests always meets the same start.
+function match.start(c, total)
+  return c.grants % 2097152 * 2654435761 % 4294967296 % total
+end
+
+-- The classes that fit, as one string of classes.WIDTH characters each, and on how many pages they stand.
+function match.classes(c, req, pool)
+  local field = shape(req, pool)
+  local found = lookup(c, field)
+  if not found then
+    resolve(c, req, pool, field)
+    found = lookup(c, field)
+  end
+  if found:sub(1, 1) ~= 'N' then return found, 1 end
+  local pages = tonumber(found:sub(2))
+  return lookup(c, page_field(field, match.start(c, pages))), pages
 end
 
 -- Writes what was found to the cache, once nothing can fail any more.
 function match.keep(c)
+  if not c.matched then return end
   local call = redis.call
   local key = keys.match(c.root, c.generation)
-  for field, joined in pairs(c.matched or {}) do
-    if call('HLEN', key) >= SHAPES_MAX then call('DEL', key) end
-    call('HSET', key, field, joined)
-  end
+  if call('HLEN', key) >= SHAPES_MAX then call('DEL', key) end
+  for field, joined in pairs(c.matched) do call('HSET', key, field, joined) end
 end
 
 return match

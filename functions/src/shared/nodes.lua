@@ -71,7 +71,7 @@ function nodes.move_class(c, node, rt, plan, flags, effective)
   end
 end
 
--- Takes a node out of everything. Its holds were abandoned before.
+-- Takes a node out of everything. Its holds were abandoned before. Returns what it cost, in index entries.
 function nodes.remove(c, node, rt, interrupted)
   local call = redis.call
   local root = c.root
@@ -84,6 +84,7 @@ function nodes.remove(c, node, rt, interrupted)
   call('DEL', keys.info(root, node), keys.runtime(root, node), keys.slots(root, node), keys.request(root, node))
   -- Last, so that an interrupted removal of a node that was forgotten is found and repeated.
   call('ZREM', keys.due(root), 'n' .. node, 'h' .. node)
+  return desc and 1 + #classes.list(desc.pools) * #classes.list(desc.pairs) or 1
 end
 
 return nodes

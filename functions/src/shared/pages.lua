@@ -2,13 +2,13 @@
 
 local pages = {}
 
+function pages.bad_cursor(cursor)
+  errors.bad_argument('cursor', '0, or what the page before returned', cursor)
+end
+
 -- The names after the cursor, in order, and the next cursor.
 function pages.names(key, cursor, count)
-  local from = '-'
-  if cursor ~= '0' then
-    if cursor:sub(1, 1) ~= ':' then errors.bad_argument('cursor', "0, or what the page before returned", cursor) end
-    from = '(' .. cursor:sub(2)
-  end
+  local from = cursor == '0' and '-' or '(' .. cursor:sub(2)
   local names = redis.call('ZRANGEBYLEX', key, from, '+', 'LIMIT', '0', count)
   return names, #names < count and '0' or ':' .. names[#names]
 end

@@ -25,20 +25,20 @@ local function lose(c, node, rt)
 end
 
 local function forget(c, node, rt)
-  nodes.remove(c, node, rt, redis.call('HGET', keys.info(c.root, node), 'indexing') == '1')
+  return nodes.remove(c, node, rt, redis.call('HGET', keys.info(c.root, node), 'indexing') == '1')
 end
 
 function kinds.n(c, node)
-  local rt = nodes.read(c, node)
+  local rt, cost = nodes.read(c, node), 1
   if not rt then
     redis.call('ZREM', keys.due(c.root), 'n' .. node)
   elseif rt.until_ms > c.now then
     cell.due_at(c, 'n' .. node, rt.until_ms)
   else
-    if nodes.is_lost(rt) then forget(c, node, rt) else lose(c, node, rt) end
+    if nodes.is_lost(rt) then cost = forget(c, node, rt) else lose(c, node, rt) end
     c.settled = c.settled + 1
   end
-  return 1
+  return cost
 end
 
 local UNHEARD = {
@@ -131,7 +131,8 @@ local function pass(c, limit)
     for _, item in ipairs(items) do
       local kind = kinds[item:sub(1, 1)]
       if not kind then
-        call('ZREM', due, item)
+        -- Of a newer library, or damage that check names: looked at again later, never dropped.
+        cell.due_at(c, item, c.now + config.value(c, 'heartbeat_ttl_ms'))
         left = left - 1
       elseif left > 0 then
         left = left - kind(c, item:sub(2), left)
@@ -158,6 +159,11 @@ local function may_settle(c)
     c.gap, c.clock = 0, c.now
     return false
   end
+  -- Every call counts as one the cell saw, also one that is refused.
+  if c.gap > cell.SEEN_MS then
+    cell.guard(c)
+    cell.touch(c)
+  end
   if c.now < c.wake then return false end
   cell.guard(c)
   return c.now >= tonumber(redis.call('HGET', c.root, 'grace'))
@@ -171,9 +177,14 @@ end
 
 -- What each write call does first.
 function settle.first(c)
-  -- The common case, without another call: nothing is due, and the cell was not away.
-  if c.now < c.wake and c.gap <= cell.OUTAGE_MS then return end
+  -- The common case, without another call: nothing is due, and the cell saw a call within the last second.
+  if c.now < c.wake and c.gap <= cell.SEEN_MS then return end
   settle.up_to(c, PER_CALL)
+end
+
+-- Whether the next write call would settle something.
+function settle.is_due(c)
+  return c.exists and not cell.was_away(c) and c.now >= c.wake and c.now >= tonumber(redis.call('HGET', c.root, 'grace'))
 end
 
 -- With overdue items left over, a node that is about to be used may be one of them.

@@ -14,6 +14,9 @@ pub struct Api {
     /// The functions.
     #[serde(rename = "function")]
     pub functions: Vec<Function>,
+    /// The settings of a cell, in the order of `lockless_config`'s reply.
+    #[serde(rename = "setting")]
+    pub settings: Vec<Setting>,
 }
 
 /// The library's name and schema.
@@ -70,6 +73,53 @@ pub struct Function {
     pub options: Vec<Argument>,
     /// What the arguments after the required ones are, when they are not options.
     pub rest: Option<String>,
+}
+
+/// One setting of a cell.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// What it takes.
+    #[serde(rename = "type")]
+    pub kind: SettingKind,
+    /// The value of a cell that was not told otherwise.
+    pub default: String,
+    /// The smallest number.
+    #[serde(default)]
+    pub min: u64,
+    /// The largest number.
+    #[serde(default)]
+    pub max: u64,
+    /// The words a choice takes.
+    #[serde(default)]
+    pub values: Vec<String>,
+    /// One line for a reader.
+    pub summary: String,
+}
+
+/// The type of a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SettingKind {
+    /// A whole number.
+    Integer,
+    /// A number, decimals allowed.
+    Number,
+    /// One of a few words.
+    Choice,
+}
+
+impl Setting {
+    /// What it takes, in words that follow "takes".
+    pub fn takes(&self) -> String {
+        match self.kind {
+            SettingKind::Integer => format!("a whole number from {} to {}", self.min, self.max),
+            SettingKind::Number => format!("a number from {} to {}", self.min, self.max),
+            SettingKind::Choice => format!("one of {}", self.values.join(", ")),
+        }
+    }
 }
 
 /// Whether a function writes.

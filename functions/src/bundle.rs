@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::api::{Api, Argument, Function, Kind};
+use crate::api::{Api, Argument, Function, Kind, Setting, SettingKind};
 
 /// What can go wrong while bundling.
 #[derive(Debug, thiserror::Error)]
@@ -195,7 +195,41 @@ fn head(api: &Api) -> String {
             function.rest.is_some(),
         );
     }
+    let settings = api
+        .settings
+        .iter()
+        .map(setting)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let _ = writeln!(text, "local settings = {{{settings}}}");
     text
+}
+
+/// One setting as the Lua table that `config.lua` reads.
+fn setting(setting: &Setting) -> String {
+    let (name, takes) = (&setting.name, setting.takes());
+    let (min, max) = (setting.min, setting.max);
+    match setting.kind {
+        SettingKind::Choice => format!(
+            "{{ name = '{name}', default = '{}', takes = {takes:?}, values = {{{}}} }}",
+            setting.default,
+            words(&setting.values)
+        ),
+        kind => format!(
+            "{{ name = '{name}', default = {}, takes = {takes:?}, min = {min}, max = {max}, whole = {} }}",
+            setting.default,
+            kind == SettingKind::Integer
+        ),
+    }
+}
+
+/// A set of words as the inside of a Lua table.
+fn words(values: &[String]) -> String {
+    values
+        .iter()
+        .map(|value| format!("['{value}'] = true"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// One argument as the Lua table that `args.lua` reads.
@@ -227,13 +261,7 @@ fn rule(argument: &Argument) -> String {
         let _ = write!(text, ", many = {many}");
     }
     if !argument.values.is_empty() {
-        let values = argument
-            .values
-            .iter()
-            .map(|value| format!("['{value}'] = true"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let _ = write!(text, ", values = {{{values}}}");
+        let _ = write!(text, ", values = {{{}}}", words(&argument.values));
     }
     text.push_str(" }");
     text

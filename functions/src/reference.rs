@@ -43,6 +43,17 @@ pub fn page(api: &Api, bundle: &str) -> String {
             error.code, error.status, error.summary
         );
     }
+    text.push_str("\n## Settings\n\n`lockless_config` reads and changes them, for one cell.\n\n| setting | default | takes | |\n|---|---|---|---|\n");
+    for setting in &api.settings {
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} | {} |",
+            setting.name,
+            setting.default,
+            setting.takes(),
+            setting.summary
+        );
+    }
     let _ = writeln!(
         text,
         "\n## Commands\n\nRedis checks the calling user's rights for each command inside a function. These are all there are:\n\n```\nACL SETUSER lockless-call on >secret ~scheduler:* &scheduler:* +fcall +fcall_ro {}\n```",

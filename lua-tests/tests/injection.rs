@@ -123,7 +123,9 @@ fn faults(scenario: &Scenario) -> Vec<String> {
                 trace[at - 1].command
             ));
         };
-        if code(&interrupted).is_none() {
+        // Waking those who wait is the one call that may fail without anyone's harm.
+        let may_fail = trace[at - 1].command == "spublish";
+        if code(&interrupted).is_none() && !may_fail {
             fault(format!("it succeeded, {interrupted:?}"));
         }
         let again = say(&mut host, scenario.call);

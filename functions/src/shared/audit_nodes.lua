@@ -55,7 +55,9 @@ local function hold(c, node, rt, member, score, due_ms, say)
   elseif rec.status then
     say(name .. ': its job is ' .. rec.status)
   end
-  if deadline and deadline < math.max(rt.scan_ms, c.now) and deadline < due_ms then say(name .. ': its deadline is not in the due list') end
+  -- Far deadlines come in by the node's next word; of a node that is overdue there is none.
+  local covered_ms = rt.until_ms > c.now and math.max(rt.scan_ms, c.now) or rt.scan_ms
+  if deadline and deadline < covered_ms and deadline < due_ms then say(name .. ': its deadline is not in the due list') end
   return state ~= 'stopping'
 end
 

@@ -24,7 +24,7 @@ local reach = {
   cancelled = function() dispatch('ACK', 5000) fcall('lockless_cancel', 'j') end,
   stopping = function() dispatch() fcall('lockless_cancel', 'j') end,
   expired = function() dispatch('ACK', 100) advance(200) fcall('lockless_sweep') end,
-  overdue = function() dispatch('TTL', 100) fcall('lockless_ack', 'j', 'n1') advance(200) fcall('lockless_sweep') end,
+  overdue = function() dispatch('TTL', 9000) fcall('lockless_ack', 'j', 'n1') advance(9001) fcall('lockless_sweep') end,
 }
 
 local OK, WRONG = 'OK', 'WRONG_STATE'

@@ -78,7 +78,7 @@ describe('jobs', function()
     end
     dispatch('JOB', 'e1', 'ACK', 10)
     dispatch('JOB', 'e2', 'ACK', 10)
-    dispatch('JOB', 'c1', 'ACK', 10)
+    dispatch('JOB', 'c1', 'ACK', 60000)
     fcall('lockless_cancel', 'c1')
     advance(20)
     fcall('lockless_sweep')

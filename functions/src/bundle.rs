@@ -208,16 +208,14 @@ fn head(api: &Api) -> String {
 /// One setting as the Lua table that `config.lua` reads.
 fn setting(setting: &Setting) -> String {
     let (name, takes) = (&setting.name, setting.takes());
-    let (min, max) = (setting.min, setting.max);
+    let (min, max, default) = (setting.min, setting.max, &setting.default);
     match setting.kind {
         SettingKind::Choice => format!(
-            "{{ name = '{name}', default = '{}', takes = {takes:?}, values = {{{}}} }}",
-            setting.default,
+            "{{ name = '{name}', default = '{default}', text = '{default}', takes = {takes:?}, values = {{{}}} }}",
             words(&setting.values)
         ),
         kind => format!(
-            "{{ name = '{name}', default = {}, takes = {takes:?}, min = {min}, max = {max}, whole = {} }}",
-            setting.default,
+            "{{ name = '{name}', default = {default}, text = '{default}', takes = {takes:?}, min = {min}, max = {max}, whole = {} }}",
             kind == SettingKind::Integer
         ),
     }

@@ -35,7 +35,7 @@ local function configure(root, arg)
   local reply = {}
   for _, name in ipairs(config.names) do
     reply[#reply + 1] = name
-    reply[#reply + 1] = config.stored(c, name) or string.format('%s', config.settings[name].default)
+    reply[#reply + 1] = config.text(c, name)
   end
   return reply
 end

@@ -62,6 +62,7 @@ local function grant(c, arg, req, found, job, job_key)
   local call = redis.call
   local root, node, class = c.root, found.node, found.class
   local ttl_ms = arg.ttl or config.value(c, 'job_ttl_ms')
+  local ttl_text = arg.ttl or config.text(c, 'job_ttl_ms')
   local ack_ms = arg.ack == '-' and config.value(c, 'reserve_ttl_ms') or arg.ack
   local number = c.grants + 1
   local number_text = string.format('%d', number)
@@ -69,7 +70,7 @@ local function grant(c, arg, req, found, job, job_key)
   local used = number % ready.UNIT
   local pool = found.pool or req.found_pool
 
-  call('HSET', job_key, 'd', jobs.pack(node, class, 'd', c.now_text, ack_ms or 0, ttl_ms, number_text,
+  call('HSET', job_key, 'd', jobs.pack(node, class, 'd', c.now_text, ack_ms or '0', ttl_text, number_text,
     arg.src, arg.tgt, arg.session), 'p', arg.payload)
   call('ZADD', keys.slots(root, node), holds.text(ack_ms and 0 or holds.DISPATCHED, deadline), 'j' .. job)
   call('ZADD', found.key, ready.text(found.score - found.score % ready.UNIT + ready.UNIT + used), node)

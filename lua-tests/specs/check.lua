@@ -76,7 +76,7 @@ local damages = {
   { 'a language count', 'the count of pool a is wrong', function() redis('HSET', key('lang:en:zh'), 'a', 7) end },
   { 'a language index without a pool', 'pool a is missing', function() redis('HDEL', key('lang:en:zh'), 'a') end },
   { 'a cached match without a class', 'match cache', function()
-    redis('HSET', key('match:' .. redis('HGET', R, 'generation')), 'L5:en:zh', '')
+    redis('HSET', key('match:' .. redis('HGET', R, 'generation')), 'Len:zh ', '')
   end },
   { 'a setting', 'job_ttl_ms is not valid', function()
     redis('HSET', key('config'), 'job_ttl_ms', 'x')

@@ -29,20 +29,17 @@ function audit_cell.record(c, _, _, say)
   return nil, 1
 end
 
--- What a cached shape asks for.
+-- What a cached shape asks for, or nil.
 local function request_of(shape)
-  local req, at = { require = {} }, 1
-  while at <= #shape do
-    local letter, length, start = shape:match('^(%u)(%d+):()', at)
-    if not letter then return nil end
-    local value = shape:sub(start, start + length - 1)
+  local req, length = { require = {} }, 0
+  for letter, value in shape:gmatch('(%u)(%S+) ') do
+    length = length + #value + 2
     if letter == 'P' then req.pool = value end
     if letter == 'L' then req.pair = value end
     if letter == 'R' then req.region = value end
     if letter == 'Q' then req.require[#req.require + 1] = value end
-    at = start + length
   end
-  return req
+  if length == #shape then return req end
 end
 
 -- Every class that fits a cached shape is in its result. Items are shapes.

@@ -47,4 +47,9 @@ function config.value(c, name)
   return setting.values and stored or tonumber(stored)
 end
 
+-- The same as text, for records: a number that is turned into text costs as much as a command.
+function config.text(c, name)
+  return config.stored(c, name) or config.settings[name].text
+end
+
 return config

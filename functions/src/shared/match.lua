@@ -8,14 +8,15 @@ match.PAGE = 512
 -- A cache that grows beyond this starts anew.
 local SHAPES_MAX = 1000
 
--- Length-prefixed, so that no two requests share a shape. Labels are taken in the caller's order.
+-- A letter and a value for each constraint. Values have no spaces, so a space ends each, and no two requests share a
+-- shape. Labels are taken in the caller's order.
 local function shape(req, pool)
   local text = ''
-  if pool then text = 'P' .. #pool .. ':' .. pool end
-  if req.pair then text = text .. 'L' .. #req.pair .. ':' .. req.pair end
-  if req.region then text = text .. 'R' .. #req.region .. ':' .. req.region end
+  if pool then text = 'P' .. pool .. ' ' end
+  if req.pair then text = text .. 'L' .. req.pair .. ' ' end
+  if req.region then text = text .. 'R' .. req.region .. ' ' end
   if req.require then
-    for _, label in ipairs(req.require) do text = text .. 'Q' .. #label .. ':' .. label end
+    for _, label in ipairs(req.require) do text = text .. 'Q' .. label .. ' ' end
   end
   return text
 end

@@ -49,16 +49,16 @@ local function replay(c, job, arg, automatic)
 end
 
 -- What a session remembers, rewritten when it changed or a quarter of its life has passed.
-local function remember(c, req, pool)
-  local pair = req.pair or '-'
+local function remember(c, arg, pool)
+  local pair = arg.pair or '-'
   local ttl_ms = config.value(c, 'session_ttl_ms')
-  if pool == req.sticky_pool and pair == req.sticky_pair and c.now - req.sticky_ms < ttl_ms / 4 then return end
-  local key = keys.session(c.root, req.session)
+  if pool == arg.sticky_pool and pair == arg.sticky_pair and c.now - arg.sticky_ms < ttl_ms / 4 then return end
+  local key = keys.session(c.root, arg.session)
   redis.call('HSET', key, 'sticky', c.now_text .. ' ' .. pool .. ' ' .. pair)
   redis.call('PEXPIRE', key, string.format('%d', ttl_ms))
 end
 
-local function grant(c, arg, req, found, job, job_key)
+local function grant(c, arg, found, job, job_key)
   local call = redis.call
   local root, node, class = c.root, found.node, found.class
   local ttl_ms = arg.ttl or config.value(c, 'job_ttl_ms')
@@ -68,14 +68,13 @@ local function grant(c, arg, req, found, job, job_key)
   local number_text = string.format('%d', number)
   local deadline = c.now + (ack_ms or ttl_ms)
   local used = number % ready.UNIT
-  local pool = found.pool or req.found_pool
 
   call('HSET', job_key, 'd', jobs.pack(node, class, 'd', c.now_text, ack_ms or '0', ttl_text, number_text,
     arg.src, arg.tgt, arg.session), 'p', arg.payload)
   call('ZADD', keys.slots(root, node), holds.text(ack_ms and 0 or holds.DISPATCHED, deadline), 'j' .. job)
   call('ZADD', found.key, ready.text(found.score - found.score % ready.UNIT + ready.UNIT + used), node)
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
-  remember(c, req, pool)
+  remember(c, arg, found.pool)
   call('HSET', root, 'clock', c.now_text, 'grants', number_text)
   -- Nothing may fail any more: a caller without the right to the channel just wakes nobody.
   if c.now < c.listen then redis.pcall('SPUBLISH', keys.wake(root), node) end
@@ -92,16 +91,15 @@ local function dispatch(root, arg)
   end
   settle.first(c)
 
-  local req = { session = arg.session, pair = arg.pair, pool = arg.pool, region = arg.region, require = arg.require }
-  local found = choose.node(c, req)
+  local found = choose.node(c, arg)
   if not found and c.backlog then
     settle.up_to(c, SETTLE_BEFORE_REFUSAL)
-    found = choose.node(c, req)
+    found = choose.node(c, arg)
   end
   if not found then
     local reply = arg.job and replay(c, arg.job, arg)
     if reply then return reply end
-    choose.refuse(c, req)
+    choose.refuse(c, arg)
   end
 
   local job, job_key = arg.job, nil
@@ -123,12 +121,10 @@ local function dispatch(root, arg)
     end
   end
 
-  if not found.pool then
-    req.found_pool = call('HGET', keys.class(root, found.class), 'pools'):match('^%S+')
-  end
+  if not found.pool then found.pool = call('HGET', keys.class(root, found.class), 'pools'):match('^%S+') end
   -- first write
   match.keep(c)
-  return grant(c, arg, req, found, job, job_key)
+  return grant(c, arg, found, job, job_key)
 end
 
 return dispatch, args.language_pair

@@ -13,11 +13,10 @@ local COUNTED = 512
 local function explain(root, arg)
   local c = cell.open(root)
   c.readonly = true
-  local req = { session = arg.session, pair = arg.pair, pool = arg.pool, region = arg.region, require = arg.require }
   choose.note_overdue(c)
-  local found = choose.node(c, req)
-  local out = choose.excluded(c, req)
-  local counts = choose.count(c, req, COUNTED)
+  local found = choose.node(c, arg)
+  local out = choose.excluded(c, arg)
+  local counts = choose.count(c, arg, COUNTED)
   local pool = found and (found.pool or redis.call('HGET', keys.class(root, found.class), 'pools'):match('^%S+'))
   return {
     'node_id', found and found.node or '', 'pool', pool or '',

@@ -50,7 +50,23 @@ local calls = {
 
 local same_reply = { 'n1', 'j' }
 
--- calls[row][state] = { reply or code, status after, held after }
+-- What the job of one node makes of another node's word.
+local anothers_word = {
+  none = { 'NO_SUCH_JOB', 'none', 0 },
+  dispatched = { 'NODE_MISMATCH', 'dispatched', 1 },
+  dispatched_ack = { 'NODE_MISMATCH', 'dispatched', 1 },
+  reserved = { 'NODE_MISMATCH', 'dispatched', 1 },
+  running = { 'NODE_MISMATCH', 'running', 1 },
+  running_reserved = { 'NODE_MISMATCH', 'running', 1 },
+  finished = { 'NODE_MISMATCH', 'finished', 0 },
+  failed = { 'NODE_MISMATCH', 'failed', 0 },
+  cancelled = { 'NODE_MISMATCH', 'cancelled', 0 },
+  stopping = { 'NODE_MISMATCH', 'cancelled', 1 },
+  expired = { 'NODE_MISMATCH', 'expired', 0 },
+  overdue = { 'NODE_MISMATCH', 'expired', 1 },
+}
+
+-- expected[call][state] = { reply or code, status after, held after }
 local expected = {
   ack = {
     none = { 'NO_SUCH_JOB', 'none', 0 },
@@ -66,20 +82,7 @@ local expected = {
     expired = { WRONG, 'expired', 0 },
     overdue = { WRONG, 'expired', 1 },
   },
-  ['ack by another node'] = {
-    none = { 'NO_SUCH_JOB', 'none', 0 },
-    dispatched = { 'NODE_MISMATCH', 'dispatched', 1 },
-    dispatched_ack = { 'NODE_MISMATCH', 'dispatched', 1 },
-    reserved = { 'NODE_MISMATCH', 'dispatched', 1 },
-    running = { 'NODE_MISMATCH', 'running', 1 },
-    running_reserved = { 'NODE_MISMATCH', 'running', 1 },
-    finished = { 'NODE_MISMATCH', 'finished', 0 },
-    failed = { 'NODE_MISMATCH', 'failed', 0 },
-    cancelled = { 'NODE_MISMATCH', 'cancelled', 0 },
-    stopping = { 'NODE_MISMATCH', 'cancelled', 1 },
-    expired = { 'NODE_MISMATCH', 'expired', 0 },
-    overdue = { 'NODE_MISMATCH', 'expired', 1 },
-  },
+  ['ack by another node'] = anothers_word,
   ['complete finished'] = {
     none = { 'NO_SUCH_JOB', 'none', 0 },
     dispatched = { OK, 'finished', 0 },
@@ -108,20 +111,7 @@ local expected = {
     expired = { WRONG, 'expired', 0 },
     overdue = { OK, 'expired', 0 },
   },
-  ['complete by another node'] = {
-    none = { 'NO_SUCH_JOB', 'none', 0 },
-    dispatched = { 'NODE_MISMATCH', 'dispatched', 1 },
-    dispatched_ack = { 'NODE_MISMATCH', 'dispatched', 1 },
-    reserved = { 'NODE_MISMATCH', 'dispatched', 1 },
-    running = { 'NODE_MISMATCH', 'running', 1 },
-    running_reserved = { 'NODE_MISMATCH', 'running', 1 },
-    finished = { 'NODE_MISMATCH', 'finished', 0 },
-    failed = { 'NODE_MISMATCH', 'failed', 0 },
-    cancelled = { 'NODE_MISMATCH', 'cancelled', 0 },
-    stopping = { 'NODE_MISMATCH', 'cancelled', 1 },
-    expired = { 'NODE_MISMATCH', 'expired', 0 },
-    overdue = { 'NODE_MISMATCH', 'expired', 1 },
-  },
+  ['complete by another node'] = anothers_word,
   cancel = {
     none = { 'NO_SUCH_JOB', 'none', 0 },
     dispatched = { OK, 'cancelled', 1 },
@@ -234,20 +224,7 @@ local expected = {
     expired = { WRONG, 'expired', 0 },
     overdue = { WRONG, 'expired', 1 },
   },
-  ['extend by another node'] = {
-    none = { 'NO_SUCH_JOB', 'none', 0 },
-    dispatched = { 'NODE_MISMATCH', 'dispatched', 1 },
-    dispatched_ack = { 'NODE_MISMATCH', 'dispatched', 1 },
-    reserved = { 'NODE_MISMATCH', 'dispatched', 1 },
-    running = { 'NODE_MISMATCH', 'running', 1 },
-    running_reserved = { 'NODE_MISMATCH', 'running', 1 },
-    finished = { 'NODE_MISMATCH', 'finished', 0 },
-    failed = { 'NODE_MISMATCH', 'failed', 0 },
-    cancelled = { 'NODE_MISMATCH', 'cancelled', 0 },
-    stopping = { 'NODE_MISMATCH', 'cancelled', 1 },
-    expired = { 'NODE_MISMATCH', 'expired', 0 },
-    overdue = { 'NODE_MISMATCH', 'expired', 1 },
-  },
+  ['extend by another node'] = anothers_word,
 }
 
 local function sorted(t)

@@ -1,4 +1,5 @@
 -- Chooses the node for a request: the lowest effective / max_jobs among the matching nodes, equal ones in turn.
+-- A request is the arguments of dispatch and explain: session, pair, pool, region, require.
 
 local choose = {}
 

@@ -4,7 +4,7 @@
 --
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, NO_SUCH_JOB, WRONG_STATE
--- Calls:  17 for a reservation, 11 for a job that may be running
+-- Calls:  15 for a reservation, 11 for a job that may be running
 
 local function cancel(root, arg)
   local job = arg.job

@@ -2,6 +2,7 @@
 --
 -- Why: the node that a dispatch with these arguments would choose now, and how many nodes are out for which reason.
 -- A node counts once, under the first reason that applies: pair, region, label, offline, draining, resource, capacity.
+-- Slots whose time has passed count as taken until a write call settles them.
 --
 -- Reply:  fields node_id (empty: none), pool, effective, max_jobs, considered, available, the reasons, and partial
 --         (1 when more than 512 classes match: then not all were counted)
@@ -23,7 +24,7 @@ local function explain(root, arg)
     'effective', found and ready.effective(found.score) or '', 'max_jobs', found and classes.max_jobs(found.class) or '',
     'considered', out.considered, 'available', counts.available, 'pair', out.pair, 'region', out.region,
     'label', out.label, 'offline', counts.offline, 'draining', counts.draining, 'resource', counts.resource,
-    'capacity', counts.capacity, 'partial', counts.partial and 1 or 0,
+    'capacity', counts.capacity, 'partial', (counts.partial or out.partial) and 1 or 0,
   }
 end
 

@@ -20,10 +20,12 @@ local function job(root, arg)
   -- A live record without a hold: its node was lost, and it is about to be settled.
   local status = rec.status or STATUS[state] or 'expired'
   local reason = rec.reason or (status == 'expired' and 'node lost') or ''
+  local started
+  if rec.status then started = jobs.was_started(rec) else started = score and jobs.started(rec, score) end
   return {
     'job_id', arg.job, 'status', status, 'node_id', rec.node, 'session_id', rec.kind == 'd' and rec.session or '',
     'src_lang', rec.src, 'tgt_lang', rec.tgt, 'payload_json', rec.payload or '', 'created_ts', tonumber(rec.created),
-    'started_ts', tonumber(rec.status and rec.started or score and jobs.started(rec, score) or '') or '', 'ended_ts', tonumber(rec.ended or '') or '',
+    'started_ts', tonumber(started or nil) or '', 'ended_ts', tonumber(rec.ended or '') or '',
     'deadline_ts', not rec.status and deadline or '', 'attempts', 1, 'result', rec.result or '', 'reason', reason,
     'progress', rec.progress or '', 'stopping', state == 'stopping' and 1 or 0,
   }

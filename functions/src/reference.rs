@@ -98,7 +98,7 @@ fn section(text: &mut String, function: &Function) {
     };
     let _ = writeln!(
         text,
-        "Reply: {}. It {kind}. HTTP: `{}`.\n\nErrors: {}.",
+        "Reply: {}. It {kind}. Over HTTP, for a gateway: `{}`.\n\nErrors: {}.",
         reply(function),
         function.http,
         function
@@ -150,6 +150,8 @@ fn shown(argument: &Argument) -> String {
     match argument.kind {
         Kind::Pair => "src tgt".to_owned(),
         Kind::Choice => argument.values.join("|"),
+        // An option that may be given several times is named for all of them.
+        _ if argument.many.is_some() => argument.name.trim_end_matches('s').to_owned(),
         _ => argument.name.clone(),
     }
 }

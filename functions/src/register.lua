@@ -5,7 +5,7 @@
 --
 -- Reply:  fields incarnation, held, heartbeat_ttl_ms, assigned
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, STALE_NODE
--- Calls:  24 for a new node of one pool and pair; 9 more and 2 per attribute for a new class; 15 when nothing changed
+-- Calls:  22 for a new node of one pool and pair; 8 more and 2 per attribute for a new class; 18 when nothing changed
 
 local function register(root, arg)
   local call = redis.call

@@ -5,7 +5,7 @@
 --
 -- Reply:  1, or 0 when the node can't take work now (no record is left)
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NODE_MISMATCH, WRONG_STATE, JOB_EXISTS
--- Calls:  13 (8 when it is renewed, 6 when it is refused)
+-- Calls:  11 (9 when it is renewed, 6 when it is refused)
 
 -- The same job again. Returns the reply, or nil when the slot has to be taken.
 local function again(c, arg, rec, until_ms)

@@ -78,6 +78,9 @@ local damages = {
   { 'a cached match without a class', 'match cache', function()
     redis('HSET', key('match:' .. redis('HGET', R, 'generation')), 'Len:zh ', '')
   end },
+  { 'a cached match with a class that does not fit', 'match cache', function()
+    redis('HSET', key('match:' .. redis('HGET', R, 'generation')), 'Pa Len:zh ', class_of('n1') .. class_of('n2'))
+  end },
   { 'a setting', 'job_ttl_ms is not valid', function()
     redis('HSET', key('config'), 'job_ttl_ms', 'x')
     redis('HSET', R, 'configured', 1)
@@ -110,6 +113,16 @@ describe('check', function()
       until cursor == '0' or pages > 100
       expect(pages):is_at_most(60)
     end
+  end)
+
+  it('says nothing of a node that left between two pages', function()
+    local cursor = fcall('lockless_check', 'CURSOR', '3:', 'COUNT', 1)[1]
+    fcall('lockless_deregister', 'n1')
+    repeat
+      local page = fcall('lockless_check', 'CURSOR', cursor, 'COUNT', 1)
+      expect(page[2]):equals({})
+      cursor = page[1]
+    until cursor == '0'
   end)
 
   it('of a cell that does not exist is empty', function()

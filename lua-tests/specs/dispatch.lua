@@ -163,7 +163,7 @@ describe('a refusal', function()
     fcall('lockless_register', 'n8', 1, 'PAIR', 'en', 'zh')
     fcall('lockless_heartbeat', 'n8', 'ONLINE', 'false')
     expect(dispatch()):is_error('NO_AVAILABLE_NODE')
-      :contains('of 8 matching nodes none can take work: offline 1, draining 1, resource 4, capacity 2')
+      :contains('of 8 that match: offline 1, draining 1, resource 4, capacity 2')
   end)
 
   it('says which constraint matches nothing', function()
@@ -216,6 +216,13 @@ describe('reserve', function()
 end)
 
 describe('very many classes', function()
+  it('can be filled to the last slot', { hosts = 'in_process standalone' }, function()
+    for i = 1, 513 do register('n' .. i, 1, 'LABEL', 'host:' .. i) end
+    for i = 1, 513 do expect(fcall('lockless_dispatch', 's' .. i, 'en', 'zh', 'p')):succeeds() end
+    expect(dispatch()):is_error('NO_AVAILABLE_NODE')
+    expect(fcall('lockless_check')):equals({})
+  end)
+
   it('all get work, not only the first 512', { hosts = 'in_process standalone' }, function()
     for i = 1, 600 do register('n' .. i, 1, 'LABEL', 'host:' .. i) end
     local beyond = 0

@@ -42,32 +42,36 @@ local function request_of(shape)
   if length == #shape then return req end
 end
 
--- Every class that fits a cached shape is in its result. Items are shapes.
+-- A cached shape has the classes that fit it. Items are shapes and their classes.
 function audit_cell.cache(c, position, budget, say)
   local call = redis.call
   local key = keys.match(c.root, c.generation)
   local shapes = call('HKEYS', key)
   table.sort(shapes)
-  local first = tonumber(position or '0') + 1
-  local last = math.min(#shapes, first + budget - 1)
-  for i = first, last do
-    local shape = shapes[i]
+  local at, used = tonumber(position or '0'), 0
+  while at < #shapes and used < budget do
+    at = at + 1
+    local shape = shapes[at]
     local page_of = shape:match('^%d+#(.*)$')
     local req = request_of(page_of or shape)
+    used = used + 1
     if not req then
       say('match cache: shape ' .. shape .. ' is not one')
     elseif not page_of then
       local cached = call('HGET', key, shape)
-      for page = 0, tonumber(cached:match('^N(%d+)$') or '0') - 1 do
-        cached = cached .. (call('HGET', key, string.format('%d', page) .. '#' .. shape) or '')
+      local pages = tonumber(cached:match('^N(%d+)$') or nil)
+      if pages then
+        cached = ''
+        for page = 0, pages - 1 do
+          cached = cached .. (call('HGET', key, string.format('%d', page) .. '#' .. shape) or '')
+        end
       end
-      for _, class in ipairs(match.intersect(c, match.attributes(c, req, req.pool))) do
-        if not cached:find(class, 1, true) then say('match cache: ' .. shape .. ' lacks class ' .. class) end
-      end
+      local found = match.intersect(c, match.attributes(c, req, req.pool))
+      used = used + #found
+      if cached ~= table.concat(found) then say('match cache: ' .. shape .. ' has other classes than fit it') end
     end
   end
-  if last >= #shapes then return nil, math.max(0, last - first + 1) end
-  return string.format('%d', last), last - first + 1
+  return at < #shapes and string.format('%d', at) or nil, used
 end
 
 -- All grants are accounted for. `live` was counted over the whole cell.

@@ -70,9 +70,12 @@ function cell.open_unguarded(root, counter)
   local clock = tonumber(r[2])
   local gap = now - clock
   if gap < 0 then now, now_text, gap = clock, r[2], 0 end
-  return { root = root, now = now, now_text = now_text, gap = gap, exists = true, clock = clock, wake = tonumber(r[3]),
+  local c = { root = root, now = now, now_text = now_text, gap = gap, exists = true, clock = clock, wake = tonumber(r[3]),
     configured = r[4] == '1', grants = tonumber(r[5]), generation = r[6], listen = tonumber(r[7]), settled = 0,
     counter = counter, count = counter and tonumber(r[8] or nil) }
+  -- The settings are another key, and may be read at any time from now on.
+  if c.configured then cell.guard(c) end
+  return c
 end
 
 -- The same, for everyone else: nothing is read or written in a cell that moves.

@@ -71,21 +71,33 @@ local function remembered(c, req)
   return req.sticky_pool
 end
 
+-- The best of a request's classes; of more than a page, pages are gone through until one has room or enough were seen.
+local function search(c, req, pool)
+  local list, pages = match.classes(c, req, pool)
+  local found, seen = best(c, list), #list / classes.WIDTH
+  for further = 1, pages - 1 do
+    if found or seen >= match.PAGE then break end
+    list = match.classes(c, req, pool, further)
+    found, seen = best(c, list), seen + #list / classes.WIDTH
+  end
+  return found
+end
+
 local function find_once(c, req)
   if req.pool then
-    local found = best(c, match.classes(c, req, req.pool))
+    local found = search(c, req, req.pool)
     if found then found.pool = req.pool end
     return found
   end
   local pool = req.sticky_pool
   if pool then
-    local found = best(c, match.classes(c, req, pool))
+    local found = search(c, req, pool)
     if found then
       found.pool = pool
       return found
     end
   end
-  return best(c, match.classes(c, req))
+  return search(c, req)
 end
 
 -- { class, key (of its ready index), node, score, pool } or nil. The pool is the one asked for, else the session's while it serves the request
@@ -162,9 +174,10 @@ function choose.count(c, req, limit)
   return counts
 end
 
--- How many nodes there are in the classes that have all these attributes.
-local function nodes_with(c, sets)
+-- How many nodes there are in the classes that have all these attributes; `out.partial` when not all were counted.
+local function nodes_with(c, sets, out)
   local nodes_found, found = 0, match.intersect(c, sets)
+  if #found > match.PAGE then out.partial = true end
   for i = 1, math.min(#found, match.PAGE) do
     nodes_found = nodes_found + math.max(0, redis.call('ZCARD', keys.ready(c.root, found[i])) - 1)
   end
@@ -175,11 +188,12 @@ end
 function choose.excluded(c, req)
   local call = redis.call
   local considered = req.pool and call('SCARD', keys.members(c.root, req.pool)) or call('ZCARD', keys.nodes(c.root))
-  local with_pair = req.pair and nodes_with(c, match.attributes(c, req, req.pool, 'pair')) or considered
-  local with_region = req.region and nodes_with(c, match.attributes(c, req, req.pool, 'region')) or with_pair
-  local with_labels = req.require and nodes_with(c, match.attributes(c, req, req.pool)) or with_region
-  return { considered = considered, pair = considered - with_pair, region = with_pair - with_region,
-    label = with_region - with_labels }
+  local out = { considered = considered }
+  local with_pair = req.pair and nodes_with(c, match.attributes(c, req, req.pool, 'pair'), out) or considered
+  local with_region = req.region and nodes_with(c, match.attributes(c, req, req.pool, 'region'), out) or with_pair
+  local with_labels = req.require and nodes_with(c, match.attributes(c, req, req.pool), out) or with_region
+  out.pair, out.region, out.label = considered - with_pair, with_pair - with_region, with_region - with_labels
+  return out
 end
 
 -- The error of a request that found no node.
@@ -198,12 +212,13 @@ function choose.refuse(c, req)
   local counts = choose.count(c, req, COUNTED)
   if counts.matching == 0 then
     local out = choose.excluded(c, req)
-    errors.fail('NO_AVAILABLE_NODE', 'of ' .. out.considered .. ' nodes none matches: pair ' .. out.pair ..
-      ', region ' .. out.region .. ', label ' .. out.label)
+    errors.fail('NO_AVAILABLE_NODE', 'no node matches; of ' .. out.considered .. ' considered' ..
+      (out.partial and ', counted in part' or '') .. ': pair ' .. out.pair .. ', region ' .. out.region .. ', label ' ..
+      out.label)
   end
-  errors.fail('NO_AVAILABLE_NODE', 'of ' .. counts.matching .. (counts.partial and ' or more' or '') ..
-    ' matching nodes none can take work: offline ' .. counts.offline .. ', draining ' .. counts.draining ..
-    ', resource ' .. counts.resource .. ', capacity ' .. counts.capacity)
+  errors.fail('NO_AVAILABLE_NODE', 'no node can take it now; of ' .. counts.matching ..
+    (counts.partial and ' or more' or '') .. ' that match: offline ' .. counts.offline .. ', draining ' ..
+    counts.draining .. ', resource ' .. counts.resource .. ', capacity ' .. counts.capacity)
 end
 
 return choose

@@ -74,6 +74,7 @@ end
 local function next_generation(c, ...)
   redis.call('DEL', keys.match(c.root, c.generation))
   c.generation = string.format('%d', c.generation + 1)
+  c.matched = nil
   redis.call('HSET', c.root, 'generation', c.generation, ...)
 end
 

@@ -31,8 +31,6 @@ function config.stored(c, name)
   if not c.config then
     c.config = {}
     local flat = redis.call('HGETALL', keys.config(c.root))
-    -- There are settings, but not here: see cell.guard.
-    if not flat[1] and not c.guarded then redis.call('EXISTS', c.root, keys.none(c.root)) end
     for i = 1, #flat, 2 do c.config[flat[i]] = flat[i + 1] end
   end
   return c.config[name] or false

@@ -3,7 +3,8 @@
 -- R:job:<job> is a hash: d (the description, packed), p (payload), and once it has ended f ("status ended ordinal"),
 -- s (started, ms), r (result), e (reason); x is the progress noted last. Ids have no spaces, so a space separates.
 -- A live job's state is not in it: it is the score of its hold (holds.lua). Nor is when it started: that is its run limit
--- less its ttl (without ACK: when it was dispatched); extend, which moves the limit, writes it down first.
+-- less its ttl (without ACK: when it was dispatched); extend, which moves the limit, writes it down first. What its node
+-- completed without ACK and without s was started when it was dispatched.
 --
 -- The ordinal is the value of the cell's counter of that status with this job in it. It makes counting idempotent:
 -- whoever finishes an interrupted call can tell whether the job was counted.
@@ -49,6 +50,13 @@ function jobs.read_all(c, job)
   return rec
 end
 
+local COMPLETED = { finished = true, failed = true }
+
+-- When a job that has ended was started, as text; nil when it was not.
+function jobs.was_started(rec)
+  return rec.started or (COMPLETED[rec.status] and rec.created) or nil
+end
+
 -- When a job with this hold was started, as text; nil when it was not.
 function jobs.started(rec, score)
   local state, deadline = holds.state(score)
@@ -76,16 +84,17 @@ function jobs.finish(c, job, rec, score, status, reason, result)
   local count = cell.counter(c, rec.status or status)
   local ordinal = tonumber(rec.ordinal) or count + 1
   if not rec.status then
-    local written = { 'f', status .. ' ' .. c.now_text .. ' ' .. string.format('%d', ordinal) }
-    local function set(field, value)
-      if not value then return end
-      written[#written + 1] = field
-      written[#written + 1] = value
+    local final = status .. ' ' .. c.now_text .. ' ' .. string.format('%d', ordinal)
+    if not (COMPLETED[status] and rec.ack_ms == '0') then
+      local started = jobs.started(rec, score)
+      if started then call('HSET', key, 's', started) end
     end
-    set('s', jobs.started(rec, score))
-    set('r', result)
-    set('e', reason)
-    call('HSET', key, unpack(written))
+    if reason then call('HSET', key, 'e', reason) end
+    if result then
+      call('HSET', key, 'f', final, 'r', result)
+    else
+      call('HSET', key, 'f', final)
+    end
     rec.status = status
   end
   local box, member, due = box_of(c, job, rec.status)

@@ -54,10 +54,11 @@ local function resolve(c, req, pool, field)
     return
   end
   local pages = math.ceil(#found / match.PAGE)
+  local size = math.ceil(#found / pages)
   c.matched[field] = 'N' .. pages
   for page = 0, pages - 1 do
-    local first = page * match.PAGE + 1
-    c.matched[page_field(field, page)] = table.concat(found, '', first, math.min(#found, first + match.PAGE - 1))
+    local first = page * size + 1
+    c.matched[page_field(field, page)] = table.concat(found, '', first, math.min(#found, first + size - 1))
   end
 end
 
@@ -65,13 +66,15 @@ local function lookup(c, field)
   return c.matched and c.matched[field] or redis.call('HGET', keys.match(c.root, c.generation), field)
 end
 
--- Spreads consecutive grants, so that no rhythm of requests always meets the same start.
+-- Where to start among so many: spread, so that neither a rhythm of requests nor a refusal, after which nothing has
+-- changed but the time, always meets the same start.
 function match.start(c, total)
-  return c.grants % 2097152 * 2654435761 % 4294967296 % total
+  return (c.grants + c.now) % 2097152 * 2654435761 % 4294967296 % total
 end
 
--- The classes that fit, as one string of classes.WIDTH characters each, and on how many pages they stand.
-function match.classes(c, req, pool)
+-- The classes that fit, as one string of classes.WIDTH characters each, and on how many pages they stand. `further` asks
+-- for the page so many after the one to start with.
+function match.classes(c, req, pool, further)
   local field = shape(req, pool)
   local found = lookup(c, field)
   if not found then
@@ -80,7 +83,7 @@ function match.classes(c, req, pool)
   end
   if found:sub(1, 1) ~= 'N' then return found, 1 end
   local pages = tonumber(found:sub(2))
-  return lookup(c, page_field(field, match.start(c, pages))), pages
+  return lookup(c, page_field(field, (match.start(c, pages) + (further or 0)) % pages)), pages
 end
 
 -- Writes what was found to the cache, once nothing can fail any more.

@@ -93,7 +93,7 @@ const WRITES: &[&str] = &[
     "take n1 REQUEST q",
     "release declined n1",
     "release given-back n1",
-    "complete running n1 finished RESULT r",
+    "complete running n1 finished",
     "complete failing n1 failed REASON r",
     "complete stopping n1 finished",
     "extend extended n1 60000 PROGRESS half",

@@ -1,5 +1,6 @@
 //! `cargo xtask up`: a private server with the library loaded, for trying things out.
 
+use std::net::TcpListener;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ const CELL: &str = "'scheduler:{main}'";
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// This port instead of a free one
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
 }
 
@@ -28,6 +29,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
     let mut builder = Standalone::builder().private();
     if let Some(port) = arguments.port {
+        if let Err(error) = TcpListener::bind(("127.0.0.1", port)) {
+            bail!("port {port} can't be used ({error}): name another one with --port");
+        }
         builder = builder.port(port);
     }
     let mut server = builder.start()?;

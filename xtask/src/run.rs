@@ -8,9 +8,11 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use lockless_servers::Source;
 
-/// The root of the repository.
+/// The root of the repository. `cargo run` names it; the place it was built in is for a binary that is started by itself.
 pub(crate) fn repository() -> PathBuf {
-    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let own =
+        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let own = PathBuf::from(own);
     own.parent().map_or_else(|| own.clone(), PathBuf::from)
 }
 

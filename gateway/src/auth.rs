@@ -1,0 +1,1 @@
+//! Who may call what: bearer tokens and roles.

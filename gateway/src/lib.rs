@@ -1,0 +1,9 @@
+//! HTTP for Lockless: one request, one FCALL.
+//!
+//! The gateway knows the contract (`functions/api.toml`), not scheduling: a request is matched to a function, its
+//! arguments are marshalled, the function is called, and the reply is marshalled back.
+
+pub mod auth;
+pub mod backend;
+pub mod transport;
+pub mod wakes;

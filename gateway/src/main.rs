@@ -1,0 +1,3 @@
+//! HTTP for Lockless.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Sockets: listening, TLS, limits and shutdown.

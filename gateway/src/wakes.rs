@@ -1,0 +1,1 @@
+//! Long polls: who waits for which node or job, and what wakes them.

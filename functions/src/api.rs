@@ -11,6 +11,9 @@ pub struct Api {
     /// The error codes, in order of precedence.
     #[serde(rename = "error")]
     pub errors: Vec<ErrorCode>,
+    /// What lists of records in replies are made of.
+    #[serde(rename = "record")]
+    pub records: Vec<Record>,
     /// The functions.
     #[serde(rename = "function")]
     pub functions: Vec<Function>,
@@ -58,11 +61,17 @@ pub struct Function {
     pub allow_oom: bool,
     /// Method and path over HTTP.
     pub http: String,
+    /// A second method and path, that takes no arguments.
+    pub http_read: Option<String>,
+    /// Who may call it over HTTP beside an operator.
+    pub roles: Vec<Role>,
+    /// The argument whose news a caller may wait for over HTTP.
+    pub wait: Option<String>,
     /// The shape of its reply.
     pub reply: ReplyShape,
-    /// The names in the reply.
+    /// What is in the reply.
     #[serde(default)]
-    pub fields: Vec<String>,
+    pub fields: Vec<Field>,
     /// The error codes it answers.
     pub errors: Vec<String>,
     /// Required arguments, in order.
@@ -73,6 +82,65 @@ pub struct Function {
     pub options: Vec<Argument>,
     /// What the arguments after the required ones are, when they are not options.
     pub rest: Option<String>,
+}
+
+/// One value of a reply.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    #[serde(rename = "type")]
+    pub kind: FieldKind,
+    /// The name of the record, in a list of records.
+    pub of: Option<String>,
+}
+
+/// What a value of a reply holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FieldKind {
+    /// Text.
+    Text,
+    /// A whole number.
+    Integer,
+    /// A number, which may come as text.
+    Number,
+    /// 1 or 0, or the words true and false.
+    Boolean,
+    /// Bytes that a caller gave, kept as given.
+    Json,
+    /// A list of text.
+    Texts,
+    /// A list of `src:tgt`.
+    Pairs,
+    /// A list of records.
+    Records,
+}
+
+/// What a list of records is made of.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Its name.
+    pub name: String,
+    /// How it comes: [`ReplyShape::Fields`] or [`ReplyShape::Array`].
+    pub shape: ReplyShape,
+    /// What is in it.
+    pub fields: Vec<Field>,
+}
+
+/// Who calls over HTTP. An operator may call everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A worker.
+    Node,
+    /// Someone who has work done.
+    Client,
+    /// Someone who runs the system.
+    Operator,
 }
 
 /// One setting of a cell.
@@ -146,6 +214,8 @@ pub enum ReplyShape {
     Array,
     /// `[next cursor, [item, ...]]`.
     Page,
+    /// The same with CURSOR, the list alone without.
+    Listing,
 }
 
 /// An argument or an option.
@@ -174,6 +244,14 @@ pub struct Argument {
     pub values: Vec<String>,
     /// How often the option may be given; once when absent.
     pub many: Option<u32>,
+    /// What is sent when it is absent over HTTP.
+    pub http_default: Option<String>,
+    /// Whether an `Idempotency-Key` stands for it.
+    #[serde(default)]
+    pub idempotency: bool,
+    /// Whether it is any JSON over HTTP, kept as given.
+    #[serde(default)]
+    pub json: bool,
     /// One line for a reader.
     pub summary: Option<String>,
 }
@@ -213,6 +291,11 @@ impl Api {
         toml::from_str(text)
     }
 
+    /// The record of that name.
+    pub fn record(&self, name: &str) -> Option<&Record> {
+        self.records.iter().find(|record| record.name == name)
+    }
+
     /// The function of that name.
     pub fn function(&self, name: &str) -> Option<&Function> {
         self.functions.iter().find(|function| function.name == name)
@@ -231,6 +314,11 @@ impl Function {
 }
 
 impl Argument {
+    /// Whether it is any JSON over HTTP, kept as given.
+    pub fn is_json(&self) -> bool {
+        self.json || self.kind == Kind::Payload
+    }
+
     /// The inclusive limits of its value or its length.
     pub fn limits(&self) -> (u64, u64) {
         let (min, max) = match self.kind {

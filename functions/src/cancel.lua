@@ -4,7 +4,7 @@
 --
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, NO_SUCH_JOB, WRONG_STATE
--- Calls:  15 for a reservation, 11 for a job that may be running
+-- Calls:  15 for a reservation, 11 for a job that may be running (1 more while someone listens, and 1 for its node)
 
 local function cancel(root, arg)
   local job = arg.job
@@ -29,6 +29,7 @@ local function cancel(root, arg)
     holds.free(c, node, rt, job)
   else
     redis.call('ZADD', keys.slots(root, node), 'XX', holds.STOPPING_TEXT, 'j' .. job)
+    cell.announce(c, node)
   end
   return redis.status_reply('OK')
 end

@@ -5,7 +5,7 @@
 -- Reply:  [node_id, job_id]
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, WRONG_STATE, JOB_EXISTS, NO_POOL_FOR_LANG_PAIR,
 --         EMPTY_POOL, NO_AVAILABLE_NODE
--- Calls:  10 (1 more per further matching class, 1 with ACK or a TTL within the hour, 1 while someone takes jobs,
+-- Calls:  10 (1 more per further matching class, 1 with ACK or a TTL within the hour, 1 while someone listens,
 --         3 for a session's first job)
 
 local SETTLE_BEFORE_REFUSAL = 128
@@ -76,8 +76,7 @@ local function grant(c, arg, found, job, job_key)
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
   remember(c, arg, found.pool)
   call('HSET', root, 'clock', c.now_text, 'grants', number_text)
-  -- Nothing may fail any more: a caller without the right to the channel just wakes nobody.
-  if c.now < c.listen then redis.pcall('SPUBLISH', keys.wake(root), node) end
+  cell.announce(c, node)
   return { node, job }
 end
 

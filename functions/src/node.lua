@@ -18,14 +18,12 @@ local function node(root, arg)
   local held = nodes.held(c, arg.node)
   local r = call('HMGET', keys.runtime(root, arg.node), 'reported', 'seen', 'cpu', 'gpu', 'mem', 'mem_mb')
   local i = call('HMGET', keys.info(root, arg.node), 'region', 'pools', 'pairs', 'labels', 'cap_json')
-  local served = classes.list(i[3])
-  for at, pair in ipairs(served) do served[at] = pair:gsub(':', '->') end
   return {
     'node_id', arg.node, 'state', nodes.state(rt, held), 'online', rt.flags:find('[lo]') and 'false' or 'true',
     'draining', rt.flags:find('d', 1, true) and 'true' or 'false', 'max_jobs', classes.max_jobs(rt.class),
     'current_jobs', held, 'foreign', rt.foreign, 'reported', tonumber(r[1]), 'effective', held + rt.foreign,
     'incarnation', tonumber(rt.incarnation), 'instance', rt.instance, 'region', i[1], 'pools', classes.list(i[2]),
-    'pairs', served, 'labels', classes.list(i[4]), 'class', rt.class, 'last_heartbeat_ts', tonumber(r[2]),
+    'pairs', classes.list(i[3]), 'labels', classes.list(i[4]), 'class', rt.class, 'last_heartbeat_ts', tonumber(r[2]),
     'presence_until_ts', nodes.is_lost(rt) and 0 or rt.until_ms, 'cpu', r[3], 'gpu', r[4], 'mem', r[5],
     'mem_mb', tonumber(r[6]), 'cap_json', i[5],
   }

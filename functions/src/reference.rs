@@ -98,7 +98,7 @@ fn section(text: &mut String, function: &Function) {
     };
     let _ = writeln!(
         text,
-        "Reply: {}. It {kind}. Over HTTP, for a gateway: `{}`.\n\nErrors: {}.",
+        "Reply: {}. It {kind}. Over HTTP: `{}`.\n\nErrors: {}.",
         reply(function),
         function.http,
         function
@@ -114,17 +114,21 @@ fn reply(function: &Function) -> String {
     let names = function
         .fields
         .iter()
-        .map(|field| format!("`{field}`"))
+        .map(|field| format!("`{}`", field.name))
         .collect::<Vec<_>>()
         .join(", ");
     match function.reply {
+        ReplyShape::Fields if names.is_empty() => "fields, every setting".to_owned(),
         ReplyShape::Fields => format!("fields {names}"),
         ReplyShape::Ok => "`OK`".to_owned(),
         ReplyShape::Integer => "a number".to_owned(),
-        ReplyShape::Array if names.is_empty() => "a list".to_owned(),
         ReplyShape::Array => format!("a list: {names}"),
         ReplyShape::Page => {
             "`[next cursor, [id, ...]]`; the cursor is 0 after the last page".to_owned()
+        }
+        ReplyShape::Listing => {
+            "a list; with CURSOR `[next cursor, list]`, the cursor being 0 after the last page"
+                .to_owned()
         }
     }
 }

@@ -5,7 +5,7 @@
 --
 -- Reply:  how many nodes and jobs it settled
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
--- Calls:  4 with nothing due, about 12 per item
+-- Calls:  4 with nothing due, about 12 per item (1 more per job while someone listens, 2 for one to stop)
 
 local DEFAULT_LIMIT = 1000
 

@@ -1,15 +1,14 @@
 -- lockless_take node [COUNT n] [REQUEST id]
 --
--- Hands the node its dispatched jobs and acknowledges them, and names the jobs it must stop. The same REQUEST as last
--- time gives what it gave then and changes nothing.
+-- Hands the node its dispatched jobs and acknowledges them, and names the jobs it must stop. The REQUEST that was handed
+-- jobs last gives what it gave then and changes nothing; one that was handed none may be used again, as a caller who
+-- waits for jobs does.
 --
 -- Reply:  [[job item, ...], [stop ids]]
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
--- Calls:  7 with nothing to hand over, 2 more per job, 2 more with REQUEST
+-- Calls:  7 with nothing to hand over, 2 more per job, with REQUEST 1 more, and 1 more when there are jobs
 
 local DEFAULT_COUNT = 16
--- After a take, dispatches are announced on R:wake for so long. A caller that waits asks again sooner than that.
-local LISTEN_MS = 120000
 
 -- Dispatched becomes running.
 local function start(c, node, job, deadline)
@@ -61,14 +60,12 @@ local function take(root, arg)
   end
 
   -- first write
-  if arg.request then
+  if arg.request and #given > 0 then
     call('HSET', keys.request(root, node), 'take',
       arg.request .. ' ' .. rt.incarnation .. '\n' .. table.concat(given, ' ') .. '\n' .. table.concat(stop, ' '))
   end
   for i = 1, #given, 2 do start(c, node, given[i], tonumber(given[i + 1])) end
-  if c.listen < c.now + LISTEN_MS / 2 then
-    call('HSET', root, 'clock', c.now_text, 'listen', string.format('%d', c.now + LISTEN_MS))
-  end
+  cell.listen(c)
   return { items, stop }
 end
 

@@ -12,6 +12,7 @@ pub struct InProcess {
     host: Table,
     call: Function,
     fcall: Function,
+    channel: Vec<u8>,
 }
 
 /// A copy of a host's whole state. It belongs to the host that made it.
@@ -63,6 +64,7 @@ impl InProcess {
             host,
             call,
             fcall,
+            channel: Vec::new(),
         })
     }
 
@@ -205,6 +207,17 @@ impl Host for InProcess {
     fn pass_time(&mut self, ms: u64) -> Result<(), Error> {
         let now_us: u64 = self.db.get("now_us")?;
         Ok(self.db.set("now_us", now_us + ms * 1000)?)
+    }
+
+    fn hear(&mut self, channel: &[u8]) -> Result<(), Error> {
+        channel.clone_into(&mut self.channel);
+        self.drain_published().map(drop)
+    }
+
+    fn heard(&mut self) -> Result<Vec<Vec<u8>>, Error> {
+        let on_channel = |said: &Published| said.sharded && said.channel == self.channel;
+        let said = self.drain_published()?.into_iter().filter(on_channel);
+        Ok(said.map(|said| said.message).collect())
     }
 
     fn as_in_process(&mut self) -> Option<&mut InProcess> {

@@ -40,6 +40,12 @@ pub trait Host {
     /// Lets time pass on the host's clock: the model moves it, a real server is waited for.
     fn pass_time(&mut self, ms: u64) -> Result<(), Error>;
 
+    /// Hears what is said on a sharded channel from now on, and no longer what is said on another.
+    fn hear(&mut self, channel: &[u8]) -> Result<(), Error>;
+
+    /// What was said on the channel since this was asked last, all of it, in order.
+    fn heard(&mut self) -> Result<Vec<Vec<u8>>, Error>;
+
     /// The in-process host behind this one, for what only it can do.
     fn as_in_process(&mut self) -> Option<&mut InProcess> {
         None

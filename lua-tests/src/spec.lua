@@ -14,6 +14,8 @@
 --   outage(ms)                    makes the cell believe that it last saw a call that long ago
 --   pass_time(ms)                 lets the host's own clock run on (a real server is waited for)
 --   wait_until(fn, timeout_ms)    until fn() is true
+--   hear()                        hears what is announced on R:wake from now on
+--   heard()                       what was announced since it was asked last, in order
 --   host_name                     'in_process', 'standalone' or 'cluster'
 --   call_count() call_trace() fail_at(n) dump()     in process only
 --
@@ -190,6 +192,8 @@ function fcall_on(root, name, ...) return host.fcall(name, { root }, texts(...),
 function fcall_ro(name, ...) return host.fcall(name, { R }, texts(...), true) end
 function fcall_keys(keys, name, ...) return host.fcall(name, keys, texts(...), false) end
 function pass_time(ms) host.pass_time(ms) end
+function hear() host.hear(R .. ':wake') end
+function heard() return host.heard() end
 
 function now_ms()
   local time = redis('TIME')

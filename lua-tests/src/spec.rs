@@ -176,6 +176,26 @@ fn host_table(lua: &Lua, shared: &SharedHost) -> mlua::Result<Table> {
     };
     table.set("pass_time", lua.create_function(pass_time)?)?;
 
+    let host = Rc::clone(shared);
+    let hear = move |_: &Lua, channel: mlua::LuaString| {
+        let heard = host.borrow_mut().hear(&channel.as_bytes());
+        heard.map_err(ExternalError::into_lua_err)
+    };
+    table.set("hear", lua.create_function(hear)?)?;
+
+    let host = Rc::clone(shared);
+    let heard = move |lua: &Lua, ()| {
+        let heard = host.borrow_mut().heard();
+        let texts = heard.map_err(ExternalError::into_lua_err)?;
+        lua.create_sequence_from(
+            texts
+                .iter()
+                .map(|text| lua.create_string(text))
+                .collect::<mlua::Result<Vec<_>>>()?,
+        )
+    };
+    table.set("heard", lua.create_function(heard)?)?;
+
     table.set(
         "call_count",
         in_process(lua, shared, |_, host, ()| host.call_count())?,

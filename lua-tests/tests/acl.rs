@@ -43,6 +43,7 @@ fn a_user_with_just_the_listed_commands_can_call_every_function() {
         "drain n1 on",
         "drain n1 off",
         "config forget_node_ms 100 heartbeat_ttl_ms 100 keep_finished_ms 100",
+        "listen",
         "take n1 REQUEST r0",
         "dispatch s en zh p JOB a POOL b",
         "dispatch s en zh p JOB b POOL b ACK 5000",
@@ -90,7 +91,7 @@ fn a_user_with_just_the_listed_commands_can_call_every_function() {
 }
 
 #[test]
-fn a_user_without_the_channel_dispatches_and_wakes_nobody() {
+fn a_user_without_the_channel_is_served_and_wakes_nobody() {
     let server = Standalone::builder().private().start().unwrap();
     let mut admin = redis::Client::open(server.url())
         .unwrap()
@@ -114,7 +115,12 @@ fn a_user_without_the_channel_dispatches_and_wakes_nobody() {
         "register n1 4 PAIR en zh",
         "take n1",
         "dispatch s en zh p JOB a",
+        "dispatch s en zh p JOB b",
         "dispatch s en zh p",
+        "complete a n1 finished",
+        "cancel b",
+        "listen",
+        "deregister n1",
     ] {
         call(&mut caller, line);
     }

@@ -254,7 +254,8 @@ fn calls_of(host: &mut InProcess, line: &str) -> usize {
     host.call_count().unwrap()
 }
 
-/// The common way through each function, and what comes before it: the session and the match results are known.
+/// The common way through each function, and what comes before it: the session and the match results are known, and nobody
+/// listens until the end.
 const COMMON: &[(&str, &[&str])] = &[
     (
         "register n1 4 POOL a PAIR en fr",
@@ -278,8 +279,7 @@ const COMMON: &[(&str, &[&str])] = &[
     ("reserve n1 b 5000000", &[]),
     ("release b n1", &[]),
     ("dispatch s en fr p JOB c", &[]),
-    ("take n1", &["take n1"]),
-    ("extend c n1 5000000", &[]),
+    ("extend c n1 5000000", &["ack c n1"]),
     ("job c", &[]),
     ("jobs failed 0 10", &[]),
     ("reserve n1 d 5000000", &[]),
@@ -290,6 +290,8 @@ const COMMON: &[(&str, &[&str])] = &[
     ("sweep", &[]),
     ("version", &[]),
     ("complete c n1 finished", &[]),
+    ("take n1", &["take n1"]),
+    ("listen", &[]),
 ];
 
 #[test]
@@ -312,6 +314,76 @@ fn the_common_way_costs_no_more_than_its_header_says() {
         .filter(|function| !measured.contains(function) && *function != "check")
         .collect();
     assert_eq!(missing, Vec::<&str>::new());
+}
+
+/// Calls, what comes before each, and how many more commands it needs while someone listens.
+const WHILE_LISTENING: &[(&str, &[&str], usize)] = &[
+    ("dispatch s - - p", &ONE_NODE, 1),
+    ("dispatch s - - p JOB j", &ONE_NODE, 0),
+    ("complete j n1 finished", &ONE_NODE, 1),
+    ("complete j n1 failed", &ONE_NODE, 1),
+    (
+        "complete j n1 finished",
+        &["register n1 4", "dispatch s - - p JOB j", "cancel j"],
+        0,
+    ),
+    ("release j n1", &ONE_NODE, 1),
+    ("release k n1", &["register n1 4", "reserve n1 k -"], 1),
+    ("release k n1", &["register n1 4"], 0),
+    ("cancel k", &["register n1 4", "reserve n1 k -"], 1),
+    ("cancel j", &ONE_NODE, 2),
+    ("deregister n1", &ONE_NODE, 1),
+    ("deregister n1", &["register n1 4"], 0),
+    ("sweep", &ONE_NODE, 0),
+    (
+        "sweep",
+        &["register n1 4", "reserve n1 k 1000", "pass 2000"],
+        1,
+    ),
+    (
+        "sweep",
+        &[
+            "register n1 4",
+            "dispatch s - - p JOB j TTL 1000",
+            "ack j n1",
+            "pass 2000",
+        ],
+        2,
+    ),
+    ("reserve n1 k -", &ONE_NODE, 0),
+    ("ack j n1", &ONE_NODE, 0),
+    ("heartbeat n1", &ONE_NODE, 0),
+];
+
+#[test]
+fn listening_costs_one_command_per_announcement() {
+    for (line, before, more) in WHILE_LISTENING {
+        let mut host = after(before);
+        let start = host.snapshot().unwrap();
+        let quiet = calls_of(&mut host, line);
+        host.restore(&start).unwrap();
+        // What a call of listen leaves behind; the call itself would settle what is due.
+        command(&mut host, &format!("HSET {ROOT} listen 9007199254740991"));
+        let heard = calls_of(&mut host, line);
+        assert_eq!(heard, quiet + more, "{line} after {before:?}");
+    }
+}
+
+#[test]
+fn listening_writes_once_a_minute() {
+    let mut host = after(&["config heartbeat_ttl_ms 1800000", "register n1 4"]);
+    let mut cost = |ms: u64| {
+        host.pass_time(ms).unwrap();
+        // So that the clock is not written for its own sake, as any call does after a second without one.
+        must(&mut host, "sweep");
+        calls_of(&mut host, "listen")
+    };
+    let common = promised_calls("listen");
+    assert_eq!(
+        [cost(0), cost(0), cost(60_000)],
+        [common + 1, common, common]
+    );
+    assert_eq!([cost(1), cost(0)], [common + 1, common]);
 }
 
 /// A job's way through the cell: dispatch, ack, complete.

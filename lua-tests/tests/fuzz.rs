@@ -46,11 +46,11 @@ fn has_shape(function: &Function, reply: &Reply) -> bool {
         }
         (ReplyShape::Fields, Reply::Array(fields)) => {
             let names: Vec<String> = fields.iter().step_by(2).map(text).collect();
-            function.rest.is_some() && names.len() > 30 || names == function.fields
+            let promised = function.fields.iter().map(|field| &field.name);
+            function.rest.is_some() && names.len() > 30 || names.iter().eq(promised)
         }
-        (ReplyShape::Array, Reply::Array(items)) => {
-            function.fields.is_empty() || items.len() == function.fields.len()
-        }
+        (ReplyShape::Array, Reply::Array(items)) => items.len() == function.fields.len(),
+        (ReplyShape::Listing, Reply::Array(_)) => true,
         _ => false,
     }
 }

@@ -64,7 +64,18 @@ fn deregister_all(host: &mut dyn Host) {
 
 /// Far beyond every clock, so that a real server's cell has time stand still until the field is moved.
 const FROZEN_MS: u64 = 4_102_444_800_000;
+/// Where news is announced.
+const WAKE: &str = "scheduler:{main}:wake";
 const LONG_KEPT: &str = "config keep_finished_ms 31536000000 session_ttl_ms 31536000000 heartbeat_ttl_ms 8000 forget_node_ms 20000";
+
+/// What was announced since this was asked last.
+fn said_by(host: &mut dyn Host) -> Vec<String> {
+    let heard = host.heard().unwrap();
+    heard
+        .iter()
+        .map(|message| message.escape_ascii().to_string())
+        .collect()
+}
 
 fn differential(
     api: &Api,
@@ -76,6 +87,7 @@ fn differential(
     let mut clock = FROZEN_MS;
     for host in [model as &mut dyn Host, real] {
         command(host, "FLUSHALL");
+        host.hear(WAKE.as_bytes()).unwrap();
         must(host, LONG_KEPT);
         command(host, &format!("HSET {ROOT} clock {clock}"));
     }
@@ -115,6 +127,11 @@ fn differential(
         ));
         let on_real = call(real, next.function, &next.args);
         assert_eq!(on_model, on_real, "the model first, then the server");
+        assert_eq!(
+            said_by(model),
+            said_by(real),
+            "announced, by the model first, then by the server"
+        );
         assert_documented(api, &next, &on_model);
         generator.learn(&next, &on_model);
         if step % 250 == 0 {
@@ -152,6 +169,7 @@ fn in_process_history(api: &Api, seed: u64, said: &mut Vec<String>) {
         &mut host,
         "config heartbeat_ttl_ms 8000 forget_node_ms 20000 keep_finished_ms 6000 session_ttl_ms 4000",
     );
+    host.hear(WAKE.as_bytes()).unwrap();
     let mut generator = Generator::new(seed, true);
     let mut oracle = Oracle::default();
     for step in 1..=steps(2000) {
@@ -180,7 +198,8 @@ fn in_process_history(api: &Api, seed: u64, said: &mut Vec<String>) {
         ));
         assert_documented(api, &next, &reply);
         generator.learn(&next, &reply);
-        oracle.after(&mut host, &next, &reply);
+        let said_aloud = said_by(&mut host);
+        oracle.after(&mut host, &next, &reply, said_aloud);
         assert_sound(&mut host, "after the call");
         if step % 20 == 0 {
             assert_eq!(problems(&keyspace(&mut host)), Vec::<String>::new());

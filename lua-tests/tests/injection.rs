@@ -7,8 +7,8 @@ mod cell;
 use std::collections::BTreeSet;
 
 use cell::{
-    api, audit::problems, call, code, in_process, keyspace, list, must, say, text, texts,
-    violations,
+    ROOT, api, audit::problems, call, code, command, in_process, keyspace, list, must, say, text,
+    texts, violations,
 };
 use lockless_functions::api::Mode;
 use lockless_lua_tests::{Host, InProcess, Reply};
@@ -95,10 +95,20 @@ fn settle_rest(host: &mut InProcess) {
     while must(host, "sweep") != Reply::Int(0) {}
 }
 
+/// Leaves behind what a call of listen does, which itself would settle what is due. A cell that is not there has nobody.
+fn have_someone_listen(host: &mut InProcess) {
+    if command(host, &format!("EXISTS {ROOT}")) == Reply::Int(1) {
+        command(host, &format!("HSET {ROOT} listen 9007199254740991"));
+    }
+}
+
 /// The faults of one scenario: at which command it was interrupted, and what was wrong then.
-fn faults(scenario: &Scenario) -> Vec<String> {
+fn faults(scenario: &Scenario, is_heard: bool) -> Vec<String> {
     let mut host = in_process();
     prepare(&mut host, scenario);
+    if is_heard {
+        have_someone_listen(&mut host);
+    }
     let start = host.snapshot().unwrap();
     let undisturbed = say(&mut host, scenario.call);
     assert!(
@@ -108,6 +118,7 @@ fn faults(scenario: &Scenario) -> Vec<String> {
     );
     let calls = host.call_count().unwrap();
     let trace = host.call_trace().unwrap();
+    let undisturbed_keys = host.dump().unwrap();
     settle_rest(&mut host);
     let expected = seen(&mut host);
     let mut faults = Vec::new();
@@ -123,9 +134,17 @@ fn faults(scenario: &Scenario) -> Vec<String> {
                 trace[at - 1].command
             ));
         };
-        // Waking those who wait is the one call that may fail without anyone's harm.
-        let may_fail = trace[at - 1].command == "spublish";
-        if code(&interrupted).is_none() && !may_fail {
+        // Waking those who wait is the one call that may fail, and then nothing else is different.
+        if trace[at - 1].command == "spublish" {
+            if interrupted != undisturbed {
+                fault(format!("it replied {undisturbed:?}, now {interrupted:?}"));
+            }
+            if host.dump().unwrap() != undisturbed_keys {
+                fault("it left other keys".to_owned());
+            }
+            continue;
+        }
+        if code(&interrupted).is_none() {
             fault(format!("it succeeded, {interrupted:?}"));
         }
         let again = say(&mut host, scenario.call);
@@ -172,9 +191,11 @@ fn differs_in_drawn(one: &Reply, other: &Reply) -> bool {
     }
 }
 
-#[test]
-fn an_interrupted_call_is_made_whole_by_making_it_again() {
-    let faults: Vec<String> = scenarios().iter().flat_map(faults).collect();
+fn assert_no_faults(is_heard: bool) {
+    let faults: Vec<String> = scenarios()
+        .iter()
+        .flat_map(|scenario| faults(scenario, is_heard))
+        .collect();
     let shown: Vec<_> = faults.iter().take(40).cloned().collect();
     assert!(
         faults.is_empty(),
@@ -185,9 +206,48 @@ fn an_interrupted_call_is_made_whole_by_making_it_again() {
 }
 
 #[test]
+fn an_interrupted_call_is_made_whole_by_making_it_again() {
+    assert_no_faults(false);
+}
+
+#[test]
+fn an_interrupted_call_is_made_whole_also_while_someone_listens() {
+    assert_no_faults(true);
+}
+
+fn function(scenario: &Scenario) -> String {
+    format!("lockless_{}", scenario.call.split(' ').next().unwrap())
+}
+
+/// The functions that can announce something: of its own, or what it settles first.
+const ANNOUNCE: [&str; 8] = [
+    "cancel",
+    "complete",
+    "deregister",
+    "dispatch",
+    "listen",
+    "register",
+    "release",
+    "sweep",
+];
+
+#[test]
+fn every_announcement_is_interrupted() {
+    let announces = |scenario: &&Scenario| {
+        let mut host = in_process();
+        prepare(&mut host, scenario);
+        have_someone_listen(&mut host);
+        must(&mut host, scenario.call);
+        let trace = host.call_trace().unwrap();
+        trace.iter().any(|call| call.command == "spublish")
+    };
+    let tried: BTreeSet<String> = scenarios().iter().filter(announces).map(function).collect();
+    let wanted = ANNOUNCE.map(|name| format!("lockless_{name}"));
+    assert_eq!(tried, BTreeSet::from(wanted));
+}
+
+#[test]
 fn every_write_function_is_interrupted() {
-    let function =
-        |scenario: &Scenario| format!("lockless_{}", scenario.call.split(' ').next().unwrap());
     let tried: BTreeSet<String> = scenarios().iter().map(function).collect();
     let writes = api()
         .functions

@@ -101,6 +101,7 @@ const WRITES: &[&str] = &[
     "cancel reserved",
     "config reserve_ttl_ms 4000",
     "sweep",
+    "listen",
     "deregister n4",
 ];
 

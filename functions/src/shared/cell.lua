@@ -1,7 +1,7 @@
 -- A call's view of its cell: the record R, the clock, the counters, and the list of deadlines.
 --
 -- R is a hash: schema, clock (the last time the cell saw), wake (no deadline in the due list is earlier),
--- configured, grants (slots ever given), generation (of the class set), listen (someone takes jobs until then),
+-- configured, grants (slots ever given), generation (of the class set), listen (someone waits until then),
 -- grace (nothing is overdue until then), incarnation and class (the last ones drawn), and one counter per outcome.
 
 local cell = {}
@@ -21,6 +21,9 @@ local OUTAGE_MS = 10000
 
 -- The clock in R may lag by so much: calls that have nothing else to write there leave it alone for that long.
 cell.SEEN_MS = 1000
+
+-- Someone who waits is remembered for so long.
+local LISTEN_MS = 120000
 
 local WHOLE = '%d'
 local SCHEMA = about.schema .. ''
@@ -119,6 +122,21 @@ end
 -- True when the cell saw no call for so long that what looks overdue may only be the outage.
 function cell.was_away(c)
   return c.gap > OUTAGE_MS and c.gap > config.value(c, 'heartbeat_ttl_ms') / 2
+end
+
+-- Tells those who wait, while someone does: the id of a node that has something to fetch (a job, or a stop), or
+-- 'ended <job>'. It may not fail: a caller without the right to the channel just wakes nobody.
+function cell.announce(c, message)
+  if c.now < c.listen then redis.pcall('SPUBLISH', keys.wake(c.root), message) end
+end
+
+-- Has dispatches, stops and ends announced from now on for two minutes; a caller who waits asks again within one.
+function cell.listen(c)
+  if c.listen < c.now + LISTEN_MS / 2 then
+    c.listen = c.now + LISTEN_MS
+    redis.call('HSET', c.root, 'clock', c.now_text, 'listen', WHOLE:format(c.listen))
+    c.clock = c.now
+  end
 end
 
 -- Puts a deadline into the due list unless an earlier one is there. R.wake goes first, so it is never too late.

@@ -56,6 +56,7 @@ local function expire(c, node, rt, job, score)
   if rec then jobs.finish(c, job, rec, score, 'expired', UNHEARD[state]) end
   if state == 'running' then
     call('ZADD', keys.slots(c.root, node), 'XX', holds.STOPPING_TEXT, 'j' .. job)
+    cell.announce(c, node)
   else
     jobs.let_go(c, job)
     holds.free(c, node, rt, job)

@@ -318,5 +318,6 @@ pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("explain", "s - -"),
     ("check", ""),
     ("sweep", ""),
+    ("listen", ""),
     ("version", ""),
 ];

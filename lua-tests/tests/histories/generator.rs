@@ -29,8 +29,8 @@ const NONSENSE: [&str; 14] = [
     "\u{7f}",
 ];
 
-/// Each function and how often it is called, of a hundred calls.
-const WEIGHTS: [(&str, u32); 22] = [
+/// Each function and how often it is called, of about a hundred calls.
+const WEIGHTS: [(&str, u32); 23] = [
     ("dispatch", 20),
     ("complete", 13),
     ("heartbeat", 13),
@@ -42,6 +42,7 @@ const WEIGHTS: [(&str, u32); 22] = [
     ("cancel", 4),
     ("extend", 4),
     ("sweep", 3),
+    ("listen", 2),
     ("drain", 2),
     ("config", 2),
     ("job", 2),

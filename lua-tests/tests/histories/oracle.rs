@@ -40,6 +40,60 @@ pub(crate) struct Oracle {
     ended: Vec<String>,
     grants: i64,
     known_before: bool,
+    news: News,
+}
+
+/// What a call announced, and what was so before it.
+#[derive(Default)]
+struct News {
+    is_listened_to: bool,
+    ends: i64,
+    nodes: BTreeSet<String>,
+}
+
+impl News {
+    /// Someone listens until the moment the cell's record says; the cell's clock never goes back.
+    fn before(&mut self, host: &mut dyn Host) {
+        // What was said meanwhile belongs to no call of the history.
+        host.heard().unwrap();
+        let listen = command(host, &format!("HGET {ROOT} listen"));
+        let clock = number(&command(host, &format!("HGET {ROOT} clock")));
+        let time = texts(&command(host, "TIME"));
+        let part = |at: usize| time[at].parse::<i64>().unwrap();
+        let now = clock.max(part(0) * 1000 + part(1) / 1000);
+        self.is_listened_to = now < number(&listen);
+        self.ends = ends(host);
+    }
+
+    /// Every end, and there is one per count of an outcome, was announced once; to nobody, nothing was.
+    fn after(&mut self, host: &mut dyn Host, said: Vec<String>) {
+        let (ended, nodes): (Vec<_>, Vec<_>) = said
+            .into_iter()
+            .partition(|message| message.starts_with("ended "));
+        let distinct: BTreeSet<&String> = ended.iter().collect();
+        assert_eq!(distinct.len(), ended.len(), "announced twice: {ended:?}");
+        let ends = ends(host) - self.ends;
+        let expected = if self.is_listened_to { ends } else { 0 };
+        assert_eq!(ended.len().to_string(), expected.to_string(), "{ended:?}");
+        assert!(
+            self.is_listened_to || nodes.is_empty(),
+            "nobody listens: {nodes:?}"
+        );
+        self.nodes = nodes.into_iter().collect();
+    }
+
+    fn assert_named(&self, node: &str, why: &str) {
+        assert!(
+            !self.is_listened_to || self.nodes.contains(node),
+            "{node} was not announced, {why}"
+        );
+    }
+}
+
+/// How many jobs have ended, from the cell's record.
+fn ends(host: &mut dyn Host) -> i64 {
+    let counters = format!("HMGET {ROOT} finished failed expired cancelled released");
+    list(&command(host, &counters)).iter().map(number).sum()
 }
 
 fn read(host: &mut dyn Host, job: &str) -> Option<Seen> {
@@ -120,11 +174,19 @@ fn may_cause(call: &Call, reply: &Reply, job: &str, from: &str, to: &str) -> boo
 impl Oracle {
     /// To be called before a call: notes whether the job it names is there.
     pub(crate) fn before(&mut self, host: &mut dyn Host, call: &Call) {
+        self.news.before(host);
         self.known_before = asked_job(call).is_some_and(|job| read(host, &job).is_some());
     }
 
     /// To be called after it.
-    pub(crate) fn after(&mut self, host: &mut dyn Host, call: &Call, reply: &Reply) {
+    pub(crate) fn after(
+        &mut self,
+        host: &mut dyn Host,
+        call: &Call,
+        reply: &Reply,
+        said: Vec<String>,
+    ) {
+        self.news.after(host, said);
         self.see_grant(host, call, reply);
         let mut look_at = self.holding.clone();
         look_at.extend(
@@ -169,6 +231,9 @@ impl Oracle {
             "job {job} was there and was granted again"
         );
         self.grants = made;
+        if call.function == "dispatch" {
+            self.news.assert_named(&node, "and has a job to take");
+        }
         self.assert_may_take(host, call, &node);
         let seen = read(host, &job).expect("a job that was just granted");
         assert_eq!(
@@ -199,7 +264,7 @@ impl Oracle {
         let has =
             |list: &str, wanted: &str| texts(field(&node, list)).iter().any(|item| item == wanted);
         if call.arg(1) != "-" {
-            let pair = format!("{}->{}", call.arg(1), call.arg(2));
+            let pair = format!("{}:{}", call.arg(1), call.arg(2));
             assert!(has("pairs", &pair), "{name} does not serve {pair}");
         }
         for at in (4..call.args.len()).step_by(2) {
@@ -246,6 +311,9 @@ impl Oracle {
                 before.stopping || !now.stopping,
                 "job {job} got its slot back"
             );
+        }
+        if now.stopping && !before.stopping {
+            self.news.assert_named(&now.node, "and has a job to stop");
         }
         if now.has_hold() {
             self.holding.insert(job.to_owned());

@@ -65,8 +65,8 @@ pub struct Function {
     pub http_read: Option<String>,
     /// Who may call it over HTTP beside an operator.
     pub roles: Vec<Role>,
-    /// The argument whose news a caller may wait for over HTTP.
-    pub wait: Option<String>,
+    /// What a caller may wait for over HTTP.
+    pub wait: Option<Wait>,
     /// The shape of its reply.
     pub reply: ReplyShape,
     /// What is in the reply.
@@ -82,6 +82,19 @@ pub struct Function {
     pub options: Vec<Argument>,
     /// What the arguments after the required ones are, when they are not options.
     pub rest: Option<String>,
+}
+
+/// What a caller may wait for: the call is made again at each announcement, until its reply says something new.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    /// The argument whose announcements wake the caller.
+    pub argument: String,
+    /// A reply with a value in one of these fields ends the wait.
+    pub until: Vec<String>,
+    /// One of these fields ends it soon, because it is said again until it is dealt with.
+    #[serde(default)]
+    pub soon: Vec<String>,
 }
 
 /// One value of a reply.

@@ -5,5 +5,8 @@
 
 pub mod auth;
 pub mod backend;
+pub mod contract;
+pub mod marshal;
+pub mod problem;
 pub mod transport;
 pub mod wakes;

@@ -1,0 +1,542 @@
+//! A request's values as a function's arguments.
+//!
+//! Types are checked here, because JSON has types and Redis has none; limits are checked by the library alone.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use lockless_functions::api::{Argument, Function, Kind};
+use serde_json::value::RawValue;
+
+use super::fields::{Fields, Value};
+use crate::problem::Problem;
+
+/// The field of those who wait.
+pub const WAIT_MS: &str = "wait_ms";
+/// The longest wait: the library announces for a minute at least after each look.
+pub const WAIT_MS_LIMIT: u64 = 60_000;
+
+/// What a request gives.
+pub struct Given<'a> {
+    /// The arguments in its path.
+    pub path: Vec<(&'static str, Cow<'a, str>)>,
+    /// The named values of its body or query.
+    pub fields: Fields<'a>,
+    /// Its `Idempotency-Key`.
+    pub key: Option<&'a str>,
+    /// The body that JSON values are parts of, so that they need not be copied.
+    pub body: &'a Bytes,
+}
+
+/// A function's arguments, ready to be sent.
+#[derive(Debug, Default)]
+pub struct Marshalled {
+    /// In the order the function takes them.
+    pub arguments: Vec<Bytes>,
+    /// How long the caller waits.
+    pub wait_ms: u64,
+    /// The job id or request id that makes a second try safe, where the function has one.
+    pub key: Option<Bytes>,
+    /// The node that the call speaks of, where it names one.
+    pub node: Option<Bytes>,
+    /// The argument whose news the caller may wait for.
+    pub awaited: Option<Bytes>,
+}
+
+/// Marshals the arguments of a function. `fresh_key` makes a key for a caller who gave none.
+pub fn arguments(
+    function: &'static Function,
+    mut given: Given<'_>,
+    fresh_key: impl FnOnce() -> String,
+) -> Result<Marshalled, Problem> {
+    let mut done = Marshalled::default();
+    let mut fresh_key = Some(fresh_key);
+    if function.wait.is_some()
+        && let Some(value) = given.fields.take(WAIT_MS)
+    {
+        done.wait_ms = wait_ms(&value)?;
+    }
+    for argument in function.args.iter().chain(&function.options) {
+        let in_path = given
+            .path
+            .iter()
+            .position(|(name, _)| *name == argument.name)
+            .map(|at| given.path.swap_remove(at).1);
+        let mut values = match in_path {
+            Some(value) => vec![Bytes::from(value.into_owned())],
+            None => match given.fields.take(&argument.name) {
+                Some(value) => marshal(argument, &value, given.body)?,
+                None => Vec::new(),
+            },
+        };
+        if argument.idempotency {
+            let key = key_of(argument, &values, given.key, &mut fresh_key)?;
+            values = vec![key.clone()];
+            done.key = Some(key);
+        }
+        if values.is_empty() {
+            match (&argument.http_default, &argument.keyword) {
+                (Some(default), _) => values.push(Bytes::from_static(default.as_bytes())),
+                (None, Some(_)) => continue,
+                (None, None) => {
+                    return Err(Problem::bad_argument(format!(
+                        "{} is missing: it takes {}",
+                        argument.name,
+                        takes(argument)
+                    )));
+                }
+            }
+        }
+        if argument.name == "node" {
+            done.node = values.first().cloned();
+        }
+        if function
+            .wait
+            .as_ref()
+            .is_some_and(|wait| wait.argument == argument.name)
+        {
+            done.awaited = values.first().cloned();
+        }
+        place(argument, values, &mut done.arguments);
+    }
+    if function.rest.is_some() {
+        for (name, value) in given.fields.into_rest() {
+            let value = setting(&name, &value, given.body)?;
+            done.arguments.push(Bytes::from(name.into_owned()));
+            done.arguments.push(value);
+        }
+    } else if let Some(name) = given.fields.left_over() {
+        return Err(Problem::bad_argument(unknown(function, name)));
+    }
+    Ok(done)
+}
+
+fn unknown(function: &Function, name: &str) -> String {
+    let mut names: Vec<&str> = function
+        .args
+        .iter()
+        .chain(&function.options)
+        .map(|argument| argument.name.as_str())
+        .collect();
+    if function.wait.is_some() {
+        names.push(WAIT_MS);
+    }
+    if names.contains(&name) {
+        return format!("{name} is in the path, and may not be given a second time");
+    }
+    let name = shortened(name);
+    if names.is_empty() {
+        return format!("unknown field '{name}': {} takes none", function.name);
+    }
+    format!(
+        "unknown field '{name}': {} takes {}",
+        function.name,
+        names.join(", ")
+    )
+}
+
+/// Puts an argument's values where the function expects them.
+fn place(argument: &'static Argument, values: Vec<Bytes>, out: &mut Vec<Bytes>) {
+    let width = if argument.kind == Kind::Pair { 2 } else { 1 };
+    let Some(keyword) = &argument.keyword else {
+        out.extend(values);
+        return;
+    };
+    if argument.kind == Kind::Flag {
+        out.push(Bytes::from_static(keyword.as_bytes()));
+        return;
+    }
+    for (at, value) in values.into_iter().enumerate() {
+        if at % width == 0 {
+            out.push(Bytes::from_static(keyword.as_bytes()));
+        }
+        out.push(value);
+    }
+}
+
+fn key_of(
+    argument: &Argument,
+    values: &[Bytes],
+    header: Option<&str>,
+    fresh: &mut Option<impl FnOnce() -> String>,
+) -> Result<Bytes, Problem> {
+    match (values.first(), header) {
+        (Some(value), Some(header)) if value != header.as_bytes() => {
+            Err(Problem::bad_argument(format!(
+                "{} and the header Idempotency-Key differ: give one of them",
+                argument.name
+            )))
+        }
+        (Some(value), _) => Ok(value.clone()),
+        (None, Some(header)) => Ok(Bytes::copy_from_slice(header.as_bytes())),
+        (None, None) => Ok(Bytes::from(
+            fresh.take().map(|fresh| fresh()).unwrap_or_default(),
+        )),
+    }
+}
+
+fn wait_ms(value: &Value<'_>) -> Result<u64, Problem> {
+    let text = match value {
+        Value::Json(raw) => raw.get(),
+        Value::Query(values) => values.first().map_or("", AsRef::as_ref),
+    };
+    match text.parse::<u64>() {
+        Ok(ms) if ms <= WAIT_MS_LIMIT => Ok(ms),
+        _ => Err(Problem::bad_argument(format!(
+            "{WAIT_MS} takes a whole number from 0 to {WAIT_MS_LIMIT}, given {}",
+            shortened(text)
+        ))),
+    }
+}
+
+/// One argument's values; none for a `null` and for a flag that is off.
+fn marshal(argument: &Argument, value: &Value<'_>, body: &Bytes) -> Result<Vec<Bytes>, Problem> {
+    match value {
+        Value::Json(raw) if argument.is_json() => Ok(vec![part_of(body, raw)]),
+        Value::Json(raw) if raw.get() == "null" => Ok(Vec::new()),
+        Value::Json(raw) if argument.many.is_some() => {
+            let items: Vec<&RawValue> =
+                serde_json::from_str(raw.get()).map_err(|_| wrong(argument, raw.get()))?;
+            let mut out = Vec::new();
+            for item in items {
+                one(argument, item, body, &mut out)?;
+            }
+            Ok(out)
+        }
+        Value::Json(raw) => {
+            let mut out = Vec::new();
+            one(argument, raw, body, &mut out)?;
+            Ok(out)
+        }
+        Value::Query(values) => {
+            if values.len() > 1 && argument.many.is_none() {
+                return Err(Problem::bad_argument(format!(
+                    "{} may be given once in the query, given {} times",
+                    argument.name,
+                    values.len()
+                )));
+            }
+            let mut out = Vec::new();
+            for value in values {
+                one_of_query(argument, value, &mut out)?;
+            }
+            Ok(out)
+        }
+    }
+}
+
+fn one(
+    argument: &Argument,
+    raw: &RawValue,
+    body: &Bytes,
+    out: &mut Vec<Bytes>,
+) -> Result<(), Problem> {
+    let json = raw.get();
+    match argument.kind {
+        Kind::Integer | Kind::Percent if is_number(json) => out.push(part_of(body, raw)),
+        Kind::Integer | Kind::Percent if argument.dash && json == "\"-\"" => {
+            out.push(Bytes::from_static(b"-"));
+        }
+        Kind::Integer | Kind::Percent => return Err(wrong(argument, json)),
+        Kind::Choice if is_boolean(argument) => match json {
+            "true" | "false" => out.push(part_of(body, raw)),
+            _ => return Err(wrong(argument, json)),
+        },
+        Kind::Flag => match json {
+            "true" => out.push(Bytes::new()),
+            "false" => {}
+            _ => return Err(wrong(argument, json)),
+        },
+        Kind::Pair => {
+            let languages: [String; 2] =
+                serde_json::from_str(json).map_err(|_| wrong(argument, json))?;
+            out.extend(languages.map(Bytes::from));
+        }
+        Kind::Id | Kind::Lang | Kind::Bytes | Kind::Choice | Kind::Cursor | Kind::Payload => {
+            out.push(text(raw, body).ok_or_else(|| wrong(argument, json))?);
+        }
+    }
+    Ok(())
+}
+
+fn one_of_query(argument: &Argument, value: &str, out: &mut Vec<Bytes>) -> Result<(), Problem> {
+    match argument.kind {
+        Kind::Pair => {
+            let (source, target) = value.split_once(':').ok_or_else(|| {
+                Problem::bad_argument(format!(
+                    "{} takes two languages as src:tgt, given '{}'",
+                    argument.name,
+                    shortened(value)
+                ))
+            })?;
+            out.push(Bytes::copy_from_slice(source.as_bytes()));
+            out.push(Bytes::copy_from_slice(target.as_bytes()));
+        }
+        Kind::Flag => match value {
+            "true" | "" => out.push(Bytes::new()),
+            "false" => {}
+            _ => return Err(wrong(argument, value)),
+        },
+        _ => out.push(Bytes::copy_from_slice(value.as_bytes())),
+    }
+    Ok(())
+}
+
+/// A setting of the cell, which may be a number, a word or a boolean.
+fn setting(name: &str, value: &Value<'_>, body: &Bytes) -> Result<Bytes, Problem> {
+    match value {
+        Value::Json(raw) if is_number(raw.get()) || matches!(raw.get(), "true" | "false") => {
+            Ok(part_of(body, raw))
+        }
+        Value::Json(raw) => text(raw, body).ok_or_else(|| {
+            Problem::bad_argument(format!(
+                "the setting '{}' takes a number, a word or a boolean, given {}",
+                shortened(name),
+                shortened(raw.get())
+            ))
+        }),
+        Value::Query(values) => Ok(Bytes::from(values.concat())),
+    }
+}
+
+/// A JSON string's text; without a copy unless it has escapes.
+fn text(raw: &RawValue, body: &Bytes) -> Option<Bytes> {
+    let json = raw.get();
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return serde_json::from_str::<String>(json).ok().map(Bytes::from);
+    }
+    Some(part_of_text(body, inner))
+}
+
+fn part_of(body: &Bytes, raw: &RawValue) -> Bytes {
+    part_of_text(body, raw.get())
+}
+
+/// A part of the body, sharing its memory.
+fn part_of_text(body: &Bytes, part: &str) -> Bytes {
+    let (start, end) = (body.as_ptr() as usize, body.as_ptr() as usize + body.len());
+    let at = part.as_ptr() as usize;
+    if at >= start && at + part.len() <= end {
+        body.slice(at - start..at - start + part.len())
+    } else {
+        Bytes::copy_from_slice(part.as_bytes())
+    }
+}
+
+fn is_number(json: &str) -> bool {
+    json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+}
+
+/// Whether an argument takes a JSON boolean: a choice between the words true and false.
+pub(crate) fn is_boolean(argument: &Argument) -> bool {
+    argument.kind == Kind::Choice && argument.values == ["true", "false"]
+}
+
+/// What an argument takes as JSON, in words that follow "takes".
+fn takes(argument: &Argument) -> String {
+    if argument.is_json() {
+        return "any JSON".to_owned();
+    }
+    let one = match argument.kind {
+        Kind::Integer | Kind::Percent => argument.takes(),
+        Kind::Choice if is_boolean(argument) => "true or false".to_owned(),
+        Kind::Flag => "true or false".to_owned(),
+        Kind::Pair => format!(
+            "two languages, such as [\"en\", \"zh\"]: {}",
+            argument.takes()
+        ),
+        _ => format!("a string: {}", argument.takes()),
+    };
+    match argument.many {
+        Some(many) => format!("a list of at most {many}, each {one}"),
+        None => one,
+    }
+}
+
+fn wrong(argument: &Argument, given: &str) -> Problem {
+    Problem::bad_argument(format!(
+        "{} takes {}, given {}",
+        argument.name,
+        takes(argument),
+        shortened(given)
+    ))
+}
+
+/// What was given, as far as a sentence can hold it.
+fn shortened(given: &str) -> Cow<'_, str> {
+    const SHOWN: usize = 64;
+    if given.chars().nth(SHOWN).is_none() {
+        return Cow::Borrowed(given);
+    }
+    let start: String = given.chars().take(SHOWN).collect();
+    Cow::Owned(format!("{start}..."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract;
+
+    fn function(name: &str) -> &'static Function {
+        contract::api()
+            .function(name)
+            .expect("a function of the contract")
+    }
+
+    fn marshalled(name: &str, path: &[(&'static str, &str)], json: &str) -> Result<String, String> {
+        let body = Bytes::copy_from_slice(json.as_bytes());
+        let given = Given {
+            path: path
+                .iter()
+                .map(|(name, value)| (*name, Cow::from((*value).to_owned())))
+                .collect(),
+            fields: Fields::from_json(&body).map_err(|problem| problem.detail().to_owned())?,
+            key: None,
+            body: &body,
+        };
+        arguments(function(name), given, || "fresh".to_owned())
+            .map(|done| {
+                let words: Vec<_> = done
+                    .arguments
+                    .iter()
+                    .map(|word| String::from_utf8_lossy(word).into_owned())
+                    .collect();
+                words.join(" ")
+            })
+            .map_err(|problem| problem.detail().to_owned())
+    }
+
+    #[test]
+    fn arguments_come_in_the_order_of_the_contract() {
+        let json = r#"{"labels": ["gpu"], "pairs": [["en", "zh"], ["de", "fr"]], "max_jobs": 4, "caps": {"a": 1.0}}"#;
+        assert_eq!(
+            marshalled("lockless_register", &[("node", "n1")], json).as_deref(),
+            Ok("n1 4 PAIR en zh PAIR de fr LABEL gpu CAPS {\"a\": 1.0}")
+        );
+    }
+
+    #[test]
+    fn what_is_absent_gets_its_default_and_a_key() {
+        assert_eq!(
+            marshalled(
+                "lockless_dispatch",
+                &[],
+                r#"{"session": "s", "payload": null, "pool": null}"#
+            )
+            .as_deref(),
+            Ok("s - - null JOB fresh")
+        );
+    }
+
+    #[test]
+    fn a_payload_is_passed_on_as_it_was_written() {
+        let json = r#"{"session":"s","job":"j","payload": { "b" : 1.50, "a":"\u00e9\n" } }"#;
+        assert_eq!(
+            marshalled("lockless_dispatch", &[], json).as_deref(),
+            Ok(r#"s - - { "b" : 1.50, "a":"\u00e9\n" } JOB j"#)
+        );
+    }
+
+    #[test]
+    fn a_mistake_is_named() {
+        let rows = [
+            (
+                r#"{"payload": 1}"#,
+                "session is missing: it takes a string: 1 to 200",
+            ),
+            (
+                r#"{"session": 5, "payload": 1}"#,
+                "session takes a string: 1 to 200 printable characters without spaces, given 5",
+            ),
+            (
+                r#"{"session": "s", "payload": 1, "ttl": "x"}"#,
+                "ttl takes a whole number from 1 to 604800000, given \"x\"",
+            ),
+            (
+                r#"{"session": "s", "payload": 1, "require": "gpu"}"#,
+                "require takes a list of at most 64, each a string",
+            ),
+            (
+                r#"{"session": "s", "payload": 1, "colour": "red"}"#,
+                "unknown field 'colour': lockless_dispatch takes session, src, tgt",
+            ),
+            (
+                r#"{"session": "s", "session": "s"}"#,
+                "the field session is there twice",
+            ),
+            (r#"[1]"#, "the body is not a JSON object"),
+            (r#"{"session": "#, "the body is not a JSON object: EOF"),
+        ];
+        for (json, sentence) in rows {
+            let told = marshalled("lockless_dispatch", &[], json).expect_err(json);
+            assert!(told.contains(sentence), "{json}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_name_with_escapes_is_read() {
+        assert_eq!(
+            marshalled(
+                "lockless_dispatch",
+                &[],
+                r#"{"sessio\u006e": "\u0073", "job": "j", "payload": 1}"#
+            )
+            .as_deref(),
+            Ok("s - - 1 JOB j")
+        );
+    }
+
+    #[test]
+    fn the_argument_in_the_path_may_not_be_given_twice() {
+        let told = marshalled("lockless_register", &[("node", "n1")], r#"{"node": "n2"}"#);
+        assert_eq!(
+            told,
+            Err("node is in the path, and may not be given a second time".to_owned())
+        );
+    }
+
+    #[test]
+    fn settings_are_numbers_words_and_booleans() {
+        let json = r#"{"heartbeat_ttl_ms": 500, "dry_run": true, "events": "all"}"#;
+        assert_eq!(
+            marshalled("lockless_config", &[], json).as_deref(),
+            Ok("heartbeat_ttl_ms 500 dry_run true events all")
+        );
+    }
+
+    #[test]
+    fn a_query_gives_strings_and_lists() {
+        let given = Given {
+            path: Vec::new(),
+            fields: Fields::from_query("session=s%201&require=a&require=b&pool=p"),
+            key: None,
+            body: &Bytes::new(),
+        };
+        let done = arguments(function("lockless_explain"), given, String::new).expect("arguments");
+        let words: Vec<_> = done
+            .arguments
+            .iter()
+            .map(|word| String::from_utf8_lossy(word))
+            .collect();
+        assert_eq!(
+            words,
+            ["s 1", "-", "-", "POOL", "p", "REQUIRE", "a", "REQUIRE", "b"]
+        );
+    }
+
+    #[test]
+    fn a_key_in_header_and_body_must_be_one() {
+        let body = Bytes::from_static(br#"{"session": "s", "payload": 1, "job": "a"}"#);
+        for (key, good) in [("a", true), ("b", false)] {
+            let given = Given {
+                path: Vec::new(),
+                fields: Fields::from_json(&body).expect("JSON"),
+                key: Some(key),
+                body: &body,
+            };
+            let done = arguments(function("lockless_dispatch"), given, String::new);
+            assert_eq!(done.is_ok(), good, "{key}");
+        }
+    }
+}

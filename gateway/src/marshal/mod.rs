@@ -1,0 +1,9 @@
+//! Between HTTP and the library: arguments in, replies out, as the contract says.
+
+mod arguments;
+mod fields;
+mod reply;
+
+pub use arguments::{Given, Marshalled, WAIT_MS, WAIT_MS_LIMIT, arguments};
+pub use fields::{Fields, Value};
+pub use reply::reply;

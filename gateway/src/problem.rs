@@ -1,0 +1,303 @@
+//! Errors as `application/problem+json`, and the one table of what the gateway itself answers.
+//!
+//! The library's codes and their statuses are in `functions/api.toml`; the gateway's own are in [`OWN`]. A code has one
+//! status wherever it comes from.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{Response, StatusCode};
+use lockless_functions::api::ErrorCode;
+use serde::Serialize;
+
+use crate::backend::Failure;
+use crate::contract;
+
+/// The media type of an error.
+pub const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// A code that the gateway answers by itself.
+pub struct OwnCode {
+    /// The code.
+    pub code: &'static str,
+    /// Its HTTP status.
+    pub status: StatusCode,
+    /// What it means.
+    pub summary: &'static str,
+}
+
+const fn own(code: &'static str, status: StatusCode, summary: &'static str) -> OwnCode {
+    OwnCode {
+        code,
+        status,
+        summary,
+    }
+}
+
+/// Every code of the gateway's own.
+pub const OWN: &[OwnCode] = &[
+    own(
+        "UNAUTHENTICATED",
+        StatusCode::UNAUTHORIZED,
+        "no valid bearer token was sent",
+    ),
+    own(
+        "FORBIDDEN",
+        StatusCode::FORBIDDEN,
+        "the caller's role, or its node, does not allow this",
+    ),
+    own(
+        "NOT_FOUND",
+        StatusCode::NOT_FOUND,
+        "there is nothing at this path",
+    ),
+    own(
+        "UNKNOWN_CELL",
+        StatusCode::NOT_FOUND,
+        "this gateway does not serve that cell",
+    ),
+    own(
+        "METHOD_NOT_ALLOWED",
+        StatusCode::METHOD_NOT_ALLOWED,
+        "the path takes other methods",
+    ),
+    own(
+        "REQUEST_TIMEOUT",
+        StatusCode::REQUEST_TIMEOUT,
+        "the request did not arrive in time",
+    ),
+    own(
+        "LENGTH_REQUIRED",
+        StatusCode::LENGTH_REQUIRED,
+        "a body needs a Content-Length",
+    ),
+    own(
+        "TOO_LARGE",
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "the body is larger than the gateway takes",
+    ),
+    own(
+        "UNSUPPORTED_MEDIA_TYPE",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "a body must be application/json",
+    ),
+    own(
+        "INTERNAL",
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the gateway could not read the library's answer",
+    ),
+    own(
+        "REDIS_REFUSED",
+        StatusCode::BAD_GATEWAY,
+        "Redis answered with an error of its own",
+    ),
+    own(
+        "REDIS_LOST",
+        StatusCode::BAD_GATEWAY,
+        "the connection to Redis broke during the call, which may have been done; the same request may be sent again",
+    ),
+    own(
+        "REDIS_AWAY",
+        StatusCode::SERVICE_UNAVAILABLE,
+        "there is no connection to Redis; nothing was done",
+    ),
+    own(
+        "REDIS_FULL",
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Redis has reached its maxmemory; nothing was done",
+    ),
+    own(
+        "LIBRARY_MISSING",
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the library is not loaded in Redis; nothing was done",
+    ),
+    own(
+        "TOO_MANY_CONNECTIONS",
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the gateway has as many connections as it takes",
+    ),
+    own(
+        "REDIS_SLOW",
+        StatusCode::GATEWAY_TIMEOUT,
+        "Redis did not answer in time; the call may have been done; the same request may be sent again",
+    ),
+    own(
+        "DURABILITY_UNKNOWN",
+        StatusCode::GATEWAY_TIMEOUT,
+        "it was done, but no replica confirmed it in time; the same request may be sent again",
+    ),
+];
+
+/// One error, ready to be answered.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    code: Cow<'static, str>,
+    detail: String,
+    allow: Option<String>,
+    challenge: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'a str,
+    status: u16,
+    code: &'a str,
+    detail: &'a str,
+}
+
+impl Problem {
+    /// A problem by its code, with a sentence about this case.
+    pub fn new(code: impl Into<Cow<'static, str>>, detail: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            detail: detail.into(),
+            allow: None,
+            challenge: None,
+        }
+    }
+
+    /// An argument that is missing, unknown or out of its limits.
+    pub fn bad_argument(detail: impl Into<String>) -> Self {
+        Self::new("BAD_ARGUMENT", detail)
+    }
+
+    /// A path that takes other methods.
+    pub fn method_not_allowed(method: &str, path: &str, allowed: String) -> Self {
+        Self {
+            allow: Some(allowed.clone()),
+            ..Self::new(
+                "METHOD_NOT_ALLOWED",
+                format!("{path} takes {allowed}, not {method}"),
+            )
+        }
+    }
+
+    /// No valid token; `challenge` is the value of `WWW-Authenticate`.
+    pub fn unauthenticated(detail: impl Into<String>, challenge: &'static str) -> Self {
+        Self {
+            challenge: Some(challenge),
+            ..Self::new("UNAUTHENTICATED", detail)
+        }
+    }
+
+    /// Its code.
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// Its sentence.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Its status, from the one table.
+    pub fn status(&self) -> StatusCode {
+        described(&self.code).0
+    }
+
+    /// The body.
+    pub fn json(&self) -> Vec<u8> {
+        let (status, title) = described(&self.code);
+        let shown = Shown {
+            kind: format!("/docs#{}", self.code),
+            title,
+            status: status.as_u16(),
+            code: &self.code,
+            detail: &self.detail,
+        };
+        // Text and a number can always be written.
+        serde_json::to_vec(&shown).unwrap_or_default()
+    }
+
+    /// The whole response.
+    pub fn response<B: From<Bytes>>(&self) -> Response<B> {
+        let mut response = Response::new(B::from(Bytes::from(self.json())));
+        let status = self.status();
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, PROBLEM_JSON);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if let Some(Ok(allow)) = self.allow.as_deref().map(HeaderValue::from_str) {
+            headers.insert(ALLOW, allow);
+        }
+        if let Some(challenge) = self.challenge {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        response
+    }
+}
+
+fn described(code: &str) -> (StatusCode, &'static str) {
+    if let Some(own) = OWN.iter().find(|own| own.code == code) {
+        return (own.status, own.summary);
+    }
+    let listed: Option<&'static ErrorCode> = contract::api()
+        .errors
+        .iter()
+        .find(|error| error.code == code);
+    let status = listed.and_then(|error| StatusCode::from_u16(error.status).ok());
+    (
+        status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        listed.map_or("", |error| error.summary.as_str()),
+    )
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        let detail = failure.to_string();
+        let code = match failure {
+            Failure::Library { code, sentence } => return Self::new(code, sentence),
+            Failure::Away(_) => "REDIS_AWAY",
+            Failure::Lost(_) => "REDIS_LOST",
+            Failure::Slow => "REDIS_SLOW",
+            Failure::LibraryMissing => "LIBRARY_MISSING",
+            Failure::Full(_) => "REDIS_FULL",
+            Failure::Refused(_) => "REDIS_REFUSED",
+            Failure::DurabilityUnknown => "DURABILITY_UNKNOWN",
+        };
+        Self::new(code, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_one_status() {
+        for error in &contract::api().errors {
+            assert!(
+                OWN.iter().all(|own| own.code != error.code),
+                "{} is in both tables",
+                error.code
+            );
+            assert_eq!(described(&error.code).0.as_u16(), error.status);
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_library_keeps_its_code_and_sentence() {
+        let failure = Failure::Library {
+            code: "WRONG_STATE".to_owned(),
+            sentence: "job 'j' is finished".to_owned(),
+        };
+        let problem = Problem::from(failure);
+        assert_eq!(problem.status(), StatusCode::CONFLICT);
+        let body: serde_json::Value = serde_json::from_slice(&problem.json()).expect("JSON");
+        assert_eq!(body["code"], "WRONG_STATE");
+        assert_eq!(body["detail"], "job 'j' is finished");
+        assert_eq!(body["type"], "/docs#WRONG_STATE");
+    }
+
+    #[test]
+    fn what_may_be_tried_again_says_when() {
+        let response: Response<Bytes> = Problem::new("NO_AVAILABLE_NODE", "all full").response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[RETRY_AFTER], "1");
+    }
+}

@@ -1,5 +1,7 @@
 //! The contract, `api.toml`, in typed form.
 
+use std::fmt;
+
 use serde::Deserialize;
 
 /// Every function of the library and every error it answers.
@@ -156,6 +158,30 @@ pub enum Role {
     Operator,
 }
 
+impl Role {
+    const ALL: [Self; 3] = [Self::Node, Self::Client, Self::Operator];
+
+    /// The role of that name.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.word() == word)
+    }
+
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Client => "client",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.word())
+    }
+}
+
 /// One setting of a cell.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -193,6 +219,11 @@ pub enum SettingKind {
 }
 
 impl Setting {
+    /// Whether it is a choice between the words true and false.
+    pub fn is_boolean(&self) -> bool {
+        self.kind == SettingKind::Choice && self.values == ["true", "false"]
+    }
+
     /// What it takes, in words that follow "takes".
     pub fn takes(&self) -> String {
         match self.kind {

@@ -67,6 +67,21 @@ impl ClusterNode {
         self.primary_id.is_none()
     }
 
+    /// Ends it at once, as a crash would.
+    pub fn kill(&mut self) {
+        self.server.kill();
+    }
+
+    /// Halts it: it keeps its connections and answers nobody until [`Self::thaw`].
+    pub fn freeze(&self) {
+        self.server.freeze(true);
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) {
+        self.server.freeze(false);
+    }
+
     fn connect(&self) -> Result<Connection, Error> {
         client::connect_local(self.port())
     }
@@ -95,6 +110,11 @@ impl Cluster {
     /// All nodes: the primaries first, then their replicas.
     pub fn nodes(&self) -> &[ClusterNode] {
         &self.nodes
+    }
+
+    /// One node, by its place in [`Self::nodes`].
+    pub fn node_mut(&mut self, at: usize) -> Option<&mut ClusterNode> {
+        self.nodes.get_mut(at)
     }
 
     /// The nodes that began as primaries.

@@ -17,7 +17,7 @@ struct Request {
 static LAUNCHER: OnceLock<Mutex<Sender<Request>>> = OnceLock::new();
 
 /// Starts `command` so that it is killed when this process ends, however it ends.
-pub(crate) fn launch(mut command: Command) -> io::Result<Child> {
+pub fn launch(mut command: Command) -> io::Result<Child> {
     die_with_parent(&mut command);
     let (answer, answered) = channel();
     LAUNCHER
@@ -29,6 +29,22 @@ pub(crate) fn launch(mut command: Command) -> io::Result<Child> {
     answered
         .recv()
         .map_err(|_| io::Error::other("the launcher thread gave no answer"))?
+}
+
+/// Asks a child that has not been waited for to end.
+pub fn terminate(child: &Child) {
+    signal(child, libc::SIGTERM);
+}
+
+pub(crate) fn signal(child: &Child, signal: libc::c_int) {
+    let Ok(pid) = libc::pid_t::try_from(child.id()) else {
+        return;
+    };
+    // SAFETY: kill has no memory preconditions. The child has not been waited for, so its id is still its own.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::kill(pid, signal);
+    }
 }
 
 fn start_launcher() -> Mutex<Sender<Request>> {

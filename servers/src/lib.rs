@@ -24,6 +24,7 @@ mod tls;
 
 pub use cluster::{Cluster, ClusterBuilder, ClusterNode};
 pub use error::Error;
+pub use launcher::{launch, terminate};
 pub use sentinel::Sentinel;
 pub use source::{DEFAULT_IMAGE, IMAGE_VARIABLE, Source, URL_VARIABLE, find_server};
 pub use standalone::{Standalone, StandaloneBuilder};

@@ -83,6 +83,11 @@ impl Sentinel {
         &self.primary
     }
 
+    /// The same, to be ended.
+    pub fn primary_mut(&mut self) -> &mut Standalone {
+        &mut self.primary
+    }
+
     /// The server that began as the replica.
     pub fn replica(&self) -> &Standalone {
         &self.replica

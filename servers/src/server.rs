@@ -145,6 +145,25 @@ impl Server {
         }
     }
 
+    /// Ends the process at once, as a crash would. A container is not touched.
+    pub(crate) fn kill(&mut self) {
+        if let Self::Process(process) = self {
+            let _ = process.child.kill();
+            let _ = process.child.wait();
+        }
+    }
+
+    /// Halts the process, or lets it go on. A container is not touched.
+    pub(crate) fn freeze(&self, is_frozen: bool) {
+        if let Self::Process(process) = self {
+            process.signal(if is_frozen {
+                libc::SIGSTOP
+            } else {
+                libc::SIGCONT
+            });
+        }
+    }
+
     /// Waits until the server answers at `url`.
     pub(crate) fn wait_until_ready(&mut self, url: &str, ca: Option<&[u8]>) -> Result<(), Error> {
         let begin = Instant::now();
@@ -234,14 +253,7 @@ impl Process {
     }
 
     fn signal(&self, signal: libc::c_int) {
-        let Ok(pid) = libc::pid_t::try_from(self.child.id()) else {
-            return;
-        };
-        // SAFETY: kill has no memory preconditions. The child has not been waited for, so its id is still its own.
-        #[allow(unsafe_code)]
-        unsafe {
-            libc::kill(pid, signal);
-        }
+        launcher::signal(&self.child, signal);
     }
 }
 

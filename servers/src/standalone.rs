@@ -60,6 +60,12 @@ impl Standalone {
             .map(|certificates| certificates.authority.as_path())
     }
 
+    /// A certificate of that authority and its key, for clients that have to show one.
+    pub fn client_files(&self) -> Option<(&Path, &Path)> {
+        let made = self.certificates.as_ref()?;
+        Some((&made.certificate, &made.key))
+    }
+
     /// How the server ended, if it has.
     pub fn ended(&mut self) -> Option<String> {
         self.server.as_mut().and_then(Server::ended)
@@ -71,6 +77,27 @@ impl Standalone {
             .as_ref()
             .map(Server::log_tail)
             .unwrap_or_default()
+    }
+
+    /// Ends it at once, as a crash would.
+    pub fn kill(&mut self) {
+        if let Some(server) = &mut self.server {
+            server.kill();
+        }
+    }
+
+    /// Halts it: it keeps its connections and answers nobody until [`Self::thaw`].
+    pub fn freeze(&self) {
+        if let Some(server) = &self.server {
+            server.freeze(true);
+        }
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) {
+        if let Some(server) = &self.server {
+            server.freeze(false);
+        }
     }
 
     /// Stops it, as dropping does.

@@ -14,8 +14,8 @@ use crate::Error;
 pub(crate) struct Certificates {
     pub(crate) authority: PathBuf,
     pub(crate) authority_pem: Vec<u8>,
-    certificate: PathBuf,
-    key: PathBuf,
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 impl Certificates {
@@ -37,7 +37,11 @@ impl Certificates {
             .distinguished_name
             .push(DnType::CommonName, "Lockless test server");
         server.use_authority_key_identifier_extension = true;
-        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        // A test's client may show the same certificate.
+        server.extended_key_usages = vec![
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::ClientAuth,
+        ];
         let server_key = KeyPair::generate()?;
         let server_pem = server.signed_by(&server_key, &issuer)?.pem();
 

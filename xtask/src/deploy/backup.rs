@@ -9,7 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::address::Address;
+use lockless_topology::Address;
+
 use super::installed::{Installed, function};
 use super::link::Link;
 use super::problem::Problem;

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use lockless_topology::Address;
 use redis::cmd;
 
-use super::address::Address;
 use super::link::Link;
 use super::problem::Problem;
 

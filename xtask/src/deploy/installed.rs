@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use lockless_topology::Primary;
 use redis::{Cmd, Value, cmd};
 
 use super::link::Link;
-use super::primary::Primary;
 use super::problem::Problem;
 
 pub(crate) const LIBRARY_NAME: &str = "lockless";

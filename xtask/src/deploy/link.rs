@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use lockless_topology::{Address, Login};
 use redis::{
     Client, ClientTlsConfig, Cmd, Connection, ConnectionAddr, ErrorKind, FromRedisValue,
     IntoConnectionInfo, RedisConnectionInfo, RedisError, ServerErrorKind, TlsCertificates,
 };
 
-use super::address::{Address, Login};
 use super::problem::Problem;
 
 const TIMEOUT_SECONDS: u64 = 5;

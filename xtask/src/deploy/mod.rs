@@ -1,6 +1,5 @@
 //! `cargo xtask deploy-functions`: loads the library where it is needed.
 
-mod address;
 mod backup;
 mod info;
 mod installed;
@@ -8,7 +7,6 @@ mod link;
 mod outcome;
 mod plan;
 mod primaries;
-mod primary;
 mod problem;
 mod rollback;
 
@@ -16,12 +14,11 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use address::Login;
 use installed::{Installed, Release};
 use link::{Access, Link, Tls};
+use lockless_topology::{Login, Primary, Way, parse};
 use outcome::{Change, Outcome};
 use plan::Step;
-use primary::Primary;
 pub(crate) use problem::Problem;
 
 #[derive(clap::Args)]
@@ -62,12 +59,12 @@ pub(crate) struct Arguments {
 
 /// Deploys, or rolls back, as the arguments say.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
-    let mut location = address::parse(&arguments.url)?;
+    let mut location = parse(&arguments.url)?;
     let tls = tls_settings(arguments, location.uses_tls)?;
     let login = location
         .login
         .or(login_of("LOCKLESS_REDIS_USER", "LOCKLESS_REDIS_PASSWORD"));
-    if let address::Way::Sentinels { login: own, .. } = &mut location.way {
+    if let Way::Sentinels { login: own, .. } = &mut location.way {
         *own = std::mem::take(own).or(login_of(
             "LOCKLESS_SENTINEL_USER",
             "LOCKLESS_SENTINEL_PASSWORD",
@@ -85,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Problem> {
 
 /// Loads the library into a server of our own, without backups or words.
 pub(crate) fn load_quietly(url: &str) -> Result<(), Problem> {
-    let location = address::parse(url)?;
+    let location = parse(url)?;
     let access = Access {
         login: location.login,
         tls: None,

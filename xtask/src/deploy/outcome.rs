@@ -1,6 +1,7 @@
 //! Sums up what happened on every primary.
 
-use super::address::Address;
+use lockless_topology::Address;
+
 use super::problem::Problem;
 
 /// What happened on one primary.

@@ -1,8 +1,8 @@
 //! Decides what happens to a primary.
 
+use lockless_topology::Address;
 use semver::Version;
 
-use super::address::Address;
 use super::installed::Installed;
 use super::problem::Problem;
 

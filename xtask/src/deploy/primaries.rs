@@ -1,11 +1,10 @@
 //! Finds every primary that needs the library.
 
+use lockless_topology::{Address, Login, Primary, Way, cluster_primaries};
 use redis::{RedisError, cmd};
 
-use super::address::{Address, Login, Way};
 use super::info::Info;
 use super::link::{Access, Link, explain};
-use super::primary::{Primary, cluster_primaries};
 use super::problem::Problem;
 
 /// All primaries behind a URL.

@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::address::Address;
+use lockless_topology::Address;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Problem {
-    #[error(
-        "The URL {0}; it looks like redis://host:6379, rediss://host:6379 or redis+sentinel://host:26379/name."
-    )]
-    Url(&'static str),
+    #[error(transparent)]
+    Url(#[from] lockless_topology::BadUrl),
 
     #[error("{option} {path} could not be read: {source}.")]
     TlsFile {

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use lockless_topology::Primary;
+
 use super::backup::{self, Backup};
 use super::installed::{self, LIBRARY_NAME, function};
 use super::link::{Access, Link};
 use super::outcome::{Change, Outcome};
 use super::primaries;
-use super::primary::Primary;
 use super::problem::Problem;
 
 /// Puts back the library `lockless`, and nothing else, on every primary that the last deployment changed.

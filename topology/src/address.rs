@@ -1,18 +1,25 @@
-//! Reads the URL that says where to deploy to.
+//! Reads the URL that says where Redis is.
 
 use std::fmt;
 
 use redis::{ConnectionAddr, IntoConnectionInfo};
 
-use super::problem::Problem;
-
 const SENTINEL_PORT: u16 = 26_379;
 
+/// What is wrong with a URL. It never repeats the URL, which may hold a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "The URL {0}; it looks like redis://host:6379, rediss://host:6379 or redis+sentinel://host:26379/name."
+)]
+pub struct BadUrl(&'static str);
+
 /// Where one server listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Address {
-    pub(crate) host: String,
-    pub(crate) port: u16,
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Address {
+    /// A name, or an IPv4 or IPv6 address without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
 }
 
 impl fmt::Display for Address {
@@ -28,14 +35,16 @@ impl fmt::Display for Address {
 /// A user and a password. It has no `Debug`, so that it cannot be printed by accident.
 #[derive(Clone, Default)]
 #[cfg_attr(test, derive(PartialEq))]
-pub(crate) struct Login {
-    pub(crate) user: Option<String>,
-    pub(crate) password: Option<String>,
+pub struct Login {
+    /// The user; Redis calls the one without a name `default`.
+    pub user: Option<String>,
+    /// The password.
+    pub password: Option<String>,
 }
 
 impl Login {
     /// Takes what is missing from the other one.
-    pub(crate) fn or(self, other: Self) -> Self {
+    pub fn or(self, other: Self) -> Self {
         if self.password.is_some() {
             return self;
         }
@@ -47,28 +56,50 @@ impl Login {
 }
 
 /// What a URL says.
-pub(crate) struct Location {
-    pub(crate) way: Way,
-    pub(crate) uses_tls: bool,
-    pub(crate) login: Login,
+pub struct Location {
+    /// How the primaries are found.
+    pub way: Way,
+    /// Whether all connections are TLS.
+    pub uses_tls: bool,
+    /// The login at the servers.
+    pub login: Login,
+}
+
+impl Location {
+    /// The URL again, without users and passwords.
+    pub fn shown(&self) -> String {
+        let scheme = if self.uses_tls { "rediss" } else { "redis" };
+        match &self.way {
+            Way::Server(address) => format!("{scheme}://{address}"),
+            Way::Sentinels {
+                sentinels, name, ..
+            } => {
+                let all: Vec<String> = sentinels.iter().map(Address::to_string).collect();
+                format!("{scheme}+sentinel://{}/{name}", all.join(","))
+            }
+        }
+    }
 }
 
 /// How the primaries are found.
-pub(crate) enum Way {
+pub enum Way {
     /// A server that is one, or a node of a Cluster that knows them all.
     Server(Address),
     /// Sentinels that know the primary by a name.
     Sentinels {
+        /// Where they listen.
         sentinels: Vec<Address>,
+        /// The primary's name.
         name: String,
+        /// The login at the Sentinels.
         login: Login,
     },
 }
 
 /// Reads a URL such as `redis://user:password@host:6379` or `redis+sentinel://host,host:26379/name`.
 /// No error repeats the URL: it may hold a password.
-pub(crate) fn parse(url: &str) -> Result<Location, Problem> {
-    let (scheme, rest) = url.split_once("://").ok_or(Problem::Url("has no scheme"))?;
+pub fn parse(url: &str) -> Result<Location, BadUrl> {
+    let (scheme, rest) = url.split_once("://").ok_or(BadUrl("has no scheme"))?;
     let (scheme, is_sentinel) = match scheme.strip_suffix("+sentinel") {
         Some(scheme) => (scheme, true),
         None => (scheme, false),
@@ -76,7 +107,7 @@ pub(crate) fn parse(url: &str) -> Result<Location, Problem> {
     let uses_tls = match scheme {
         "redis" | "valkey" => false,
         "rediss" | "valkeys" => true,
-        _ => return Err(Problem::Url("has an unknown scheme")),
+        _ => return Err(BadUrl("has an unknown scheme")),
     };
     let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -95,7 +126,7 @@ pub(crate) fn parse(url: &str) -> Result<Location, Problem> {
     let way = if is_sentinel {
         let name = path.trim_end_matches('/');
         if name.is_empty() {
-            return Err(Problem::Url(
+            return Err(BadUrl(
                 "lacks the primary's name after the Sentinels' addresses",
             ));
         }
@@ -108,7 +139,7 @@ pub(crate) fn parse(url: &str) -> Result<Location, Problem> {
         match <[Address; 1]>::try_from(addresses) {
             Ok([address]) => Way::Server(address),
             Err(_) => {
-                return Err(Problem::Url(
+                return Err(BadUrl(
                     "names several servers, of which any one leads to the others",
                 ));
             }
@@ -125,7 +156,7 @@ fn parse_host(
     userinfo: Option<&str>,
     host: &str,
     is_sentinel: bool,
-) -> Result<(Address, Login), Problem> {
+) -> Result<(Address, Login), BadUrl> {
     // An IPv6 address has colons of its own, inside brackets.
     let after_brackets = host.rsplit_once(']').map_or(host, |(_, after)| after);
     let default_port = if is_sentinel && !after_brackets.contains(':') {
@@ -138,9 +169,9 @@ fn parse_host(
         .unwrap_or_default();
     let info = format!("redis://{userinfo}{host}{default_port}")
         .into_connection_info()
-        .map_err(|_| Problem::Url("does not name a host and a port"))?;
+        .map_err(|_| BadUrl("does not name a host and a port"))?;
     let ConnectionAddr::Tcp(host, port) = info.addr().clone() else {
-        return Err(Problem::Url("does not name a host and a port"));
+        return Err(BadUrl("does not name a host and a port"));
     };
     let settings = info.redis_settings();
     let login = Login {
@@ -150,16 +181,16 @@ fn parse_host(
     Ok((Address { host, port }, login))
 }
 
-fn sentinel_login(query: &str) -> Result<Login, Problem> {
+fn sentinel_login(query: &str) -> Result<Login, BadUrl> {
     let mut login = Login::default();
     let url = redis::parse_redis_url(&format!("redis://sentinel/?{query}"))
-        .ok_or(Problem::Url("has parameters that cannot be read"))?;
+        .ok_or(BadUrl("has parameters that cannot be read"))?;
     for (name, value) in url.query_pairs() {
         match name.as_ref() {
             "sentinel_user" => login.user = Some(value.into_owned()),
             "sentinel_password" => login.password = Some(value.into_owned()),
             _ => {
-                return Err(Problem::Url(
+                return Err(BadUrl(
                     "has a parameter other than sentinel_user and sentinel_password",
                 ));
             }
@@ -222,6 +253,20 @@ mod tests {
         assert_eq!(shown, ["a:26379", "b:7", "[::1]:26379"]);
         assert_eq!(name, "mymaster");
         assert!(own == login(Some("s"), Some("y z")));
+    }
+
+    #[test]
+    fn a_location_is_shown_without_its_secrets() {
+        for (url, shown) in [
+            ("valkeys://ann:x@[::1]:7", "rediss://[::1]:7"),
+            (
+                "redis+sentinel://ann:x@a,b:7/mymaster?sentinel_password=y",
+                "redis+sentinel://a:26379,b:7/mymaster",
+            ),
+        ] {
+            let location = parse(url).unwrap_or_else(|problem| panic!("{problem}"));
+            assert_eq!(location.shown(), shown);
+        }
     }
 
     #[test]

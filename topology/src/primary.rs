@@ -2,14 +2,15 @@
 
 use std::ops::RangeInclusive;
 
-use super::address::Address;
+use crate::Address;
 
 const SLOTS: u16 = 16_384;
 
 /// A server that takes writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Primary {
-    pub(crate) address: Address,
+pub struct Primary {
+    /// Where it listens.
+    pub address: Address,
     slots: Slots,
 }
 
@@ -22,7 +23,7 @@ enum Slots {
 
 impl Primary {
     /// A server that is not part of a Cluster.
-    pub(crate) fn alone(address: Address) -> Self {
+    pub fn alone(address: Address) -> Self {
         Self {
             address,
             slots: Slots::All,
@@ -30,34 +31,36 @@ impl Primary {
     }
 
     /// Whether it answers for any key.
-    pub(crate) fn has_slots(&self) -> bool {
+    pub fn has_slots(&self) -> bool {
         match &self.slots {
             Slots::All => true,
             Slots::Ranges(ranges) => !ranges.is_empty(),
         }
     }
 
+    /// Whether it answers for a slot.
+    pub fn has_slot(&self, slot: u16) -> bool {
+        match &self.slots {
+            Slots::All => true,
+            Slots::Ranges(ranges) => ranges.iter().any(|range| range.contains(&slot)),
+        }
+    }
+
     /// A key in one of this primary's own slots, so that a call with it is not sent elsewhere.
-    pub(crate) fn own_key(&self) -> Option<String> {
-        let ranges = match &self.slots {
-            Slots::All => return Some("lockless:{deploy}".to_owned()),
-            Slots::Ranges(ranges) => ranges,
-        };
+    pub fn own_key(&self) -> Option<String> {
+        if self.slots == Slots::All {
+            return Some("lockless:{deploy}".to_owned());
+        }
         // A primary with a single slot is found after 16,384 tries on average.
         (0..20 * u32::from(SLOTS))
             .map(|number| format!("deploy-{number}"))
-            .find_map(|tag| {
-                let slot = slot_of(&tag);
-                ranges
-                    .iter()
-                    .any(|range| range.contains(&slot))
-                    .then(|| format!("lockless:{{{tag}}}"))
-            })
+            .find(|tag| self.has_slot(slot_of(tag)))
+            .map(|tag| format!("lockless:{{{tag}}}"))
     }
 }
 
 /// Reads the lines of `CLUSTER NODES`: `id host:port@bus[,hostname] flags primary ping pong epoch state slot...`.
-pub(crate) fn cluster_primaries(nodes: &str, asked_host: &str, uses_tls: bool) -> Vec<Primary> {
+pub fn cluster_primaries(nodes: &str, asked_host: &str, uses_tls: bool) -> Vec<Primary> {
     nodes
         .lines()
         .filter_map(|line| cluster_primary(line, asked_host, uses_tls))
@@ -108,6 +111,25 @@ fn cluster_primary(line: &str, asked_host: &str, uses_tls: bool) -> Option<Prima
 fn slot_range(field: &str) -> Option<RangeInclusive<u16>> {
     let (first, last) = field.split_once('-').unwrap_or((field, field));
     Some(first.parse().ok()?..=last.parse().ok()?)
+}
+
+/// How recent a Cluster node's view is: the highest epoch it lists.
+pub fn latest_epoch(nodes: &str) -> u64 {
+    let epochs = nodes
+        .lines()
+        .filter_map(|line| line.split(' ').nth(6)?.parse().ok());
+    epochs.max().unwrap_or_default()
+}
+
+/// The slot of a key: that of its hash tag, if it has one.
+pub fn slot_of_key(key: &str) -> u16 {
+    let tag = key
+        .split_once('{')
+        .and_then(|(_, rest)| rest.split_once('}'));
+    match tag {
+        Some((tag, _)) if !tag.is_empty() => slot_of(tag),
+        _ => slot_of(key),
+    }
 }
 
 /// The slot of a hash tag: CRC-16 (XMODEM) modulo the number of slots.
@@ -167,6 +189,19 @@ mod tests {
         // Known from the Cluster specification and from CLUSTER KEYSLOT.
         assert_eq!(slot_of("123456789"), 0x31C3);
         assert_eq!(slot_of("foo"), 12_182);
+    }
+
+    #[test]
+    fn a_key_has_the_slot_of_its_hash_tag() {
+        assert_eq!(slot_of_key("scheduler:{foo}:x"), 12_182);
+        assert_eq!(slot_of_key("foo"), 12_182);
+        assert_eq!(slot_of_key("foo{}{bar}"), slot_of("foo{}{bar}"));
+    }
+
+    #[test]
+    fn the_latest_epoch_is_the_highest_one_listed() {
+        assert_eq!(latest_epoch(NODES), 6);
+        assert_eq!(latest_epoch(""), 0);
     }
 
     #[test]

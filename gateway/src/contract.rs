@@ -9,6 +9,9 @@ use percent_encoding::percent_decode_str;
 
 use crate::problem::Problem;
 
+/// How many calls `POST /v1/batch` takes.
+pub const BATCH_LIMIT: usize = 1000;
+
 /// A method and a path, and the function behind it.
 #[derive(Debug)]
 pub struct Route {
@@ -103,6 +106,21 @@ impl Route {
             Segment::Argument(name) => Some(*name),
             Segment::Word(_) => None,
         })
+    }
+
+    /// What it is about: the first word after `/v1`.
+    pub fn subject(&self) -> &'static str {
+        self.path.split('/').nth(2).unwrap_or_default()
+    }
+
+    /// A name for it that no other route has.
+    pub fn operation_id(&self) -> String {
+        let name = self.function.name.trim_start_matches("lockless_");
+        if self.takes_arguments {
+            name.to_owned()
+        } else {
+            format!("read_{name}")
+        }
     }
 
     fn arguments<'a>(&self, path: &'a str) -> Option<Vec<(&'static str, &'a str)>> {

@@ -5,8 +5,16 @@
 
 pub mod auth;
 pub mod backend;
+pub mod cells;
 pub mod contract;
+pub mod gateway;
 pub mod marshal;
+pub mod metrics;
+pub mod openapi;
+pub mod page;
 pub mod problem;
+pub mod service;
+pub mod settings;
+pub mod sweeper;
 pub mod transport;
 pub mod wakes;

@@ -25,108 +25,131 @@ pub struct OwnCode {
     pub status: StatusCode,
     /// What it means.
     pub summary: &'static str,
+    /// Who may meet it.
+    pub met_by: MetBy,
 }
 
-const fn own(code: &'static str, status: StatusCode, summary: &'static str) -> OwnCode {
-    OwnCode {
-        code,
-        status,
-        summary,
-    }
+/// Who may meet a code of the gateway's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetBy {
+    /// Everyone who sends a request, before its path is looked at or instead of it.
+    Anyone,
+    /// A request for one function, or for several.
+    Requests,
+    /// A call of a function.
+    Calls,
 }
 
 /// Every code of the gateway's own.
 pub const OWN: &[OwnCode] = &[
-    own(
-        "UNAUTHENTICATED",
-        StatusCode::UNAUTHORIZED,
-        "no valid bearer token was sent",
-    ),
-    own(
-        "FORBIDDEN",
-        StatusCode::FORBIDDEN,
-        "the caller's role, or its node, does not allow this",
-    ),
-    own(
-        "NOT_FOUND",
-        StatusCode::NOT_FOUND,
-        "there is nothing at this path",
-    ),
-    own(
-        "UNKNOWN_CELL",
-        StatusCode::NOT_FOUND,
-        "this gateway does not serve that cell",
-    ),
-    own(
-        "METHOD_NOT_ALLOWED",
-        StatusCode::METHOD_NOT_ALLOWED,
-        "the path takes other methods",
-    ),
-    own(
-        "REQUEST_TIMEOUT",
-        StatusCode::REQUEST_TIMEOUT,
-        "the request did not arrive in time",
-    ),
-    own(
-        "LENGTH_REQUIRED",
-        StatusCode::LENGTH_REQUIRED,
-        "a body needs a Content-Length",
-    ),
-    own(
-        "TOO_LARGE",
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "the body is larger than the gateway takes",
-    ),
-    own(
-        "UNSUPPORTED_MEDIA_TYPE",
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "a body must be application/json",
-    ),
-    own(
-        "INTERNAL",
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "the gateway could not read the library's answer",
-    ),
-    own(
-        "REDIS_REFUSED",
-        StatusCode::BAD_GATEWAY,
-        "Redis answered with an error of its own",
-    ),
-    own(
-        "REDIS_LOST",
-        StatusCode::BAD_GATEWAY,
-        "the connection to Redis broke during the call, which may have been done; the same request may be sent again",
-    ),
-    own(
-        "REDIS_AWAY",
-        StatusCode::SERVICE_UNAVAILABLE,
-        "there is no connection to Redis; nothing was done",
-    ),
-    own(
-        "REDIS_FULL",
-        StatusCode::SERVICE_UNAVAILABLE,
-        "Redis has reached its maxmemory; nothing was done",
-    ),
-    own(
-        "LIBRARY_MISSING",
-        StatusCode::SERVICE_UNAVAILABLE,
-        "the library is not loaded in Redis; nothing was done",
-    ),
-    own(
-        "TOO_MANY_CONNECTIONS",
-        StatusCode::SERVICE_UNAVAILABLE,
-        "the gateway has as many connections as it takes",
-    ),
-    own(
-        "REDIS_SLOW",
-        StatusCode::GATEWAY_TIMEOUT,
-        "Redis did not answer in time; the call may have been done; the same request may be sent again",
-    ),
-    own(
-        "DURABILITY_UNKNOWN",
-        StatusCode::GATEWAY_TIMEOUT,
-        "it was done, but no replica confirmed it in time; the same request may be sent again",
-    ),
+    OwnCode {
+        code: "UNAUTHENTICATED",
+        status: StatusCode::UNAUTHORIZED,
+        summary: "no valid bearer token was sent",
+        met_by: MetBy::Requests,
+    },
+    OwnCode {
+        code: "FORBIDDEN",
+        status: StatusCode::FORBIDDEN,
+        summary: "the caller's role, or its node, does not allow this",
+        met_by: MetBy::Requests,
+    },
+    OwnCode {
+        code: "NOT_FOUND",
+        status: StatusCode::NOT_FOUND,
+        summary: "there is nothing at this path",
+        met_by: MetBy::Anyone,
+    },
+    OwnCode {
+        code: "UNKNOWN_CELL",
+        status: StatusCode::NOT_FOUND,
+        summary: "this gateway does not serve that cell",
+        met_by: MetBy::Requests,
+    },
+    OwnCode {
+        code: "NOT_READY",
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        summary: "calls can't be made now",
+        met_by: MetBy::Anyone,
+    },
+    OwnCode {
+        code: "METHOD_NOT_ALLOWED",
+        status: StatusCode::METHOD_NOT_ALLOWED,
+        summary: "the path takes other methods",
+        met_by: MetBy::Anyone,
+    },
+    OwnCode {
+        code: "REQUEST_TIMEOUT",
+        status: StatusCode::REQUEST_TIMEOUT,
+        summary: "the request did not arrive in time",
+        met_by: MetBy::Requests,
+    },
+    OwnCode {
+        code: "TOO_LARGE",
+        status: StatusCode::PAYLOAD_TOO_LARGE,
+        summary: "the body is larger than the gateway takes",
+        met_by: MetBy::Requests,
+    },
+    OwnCode {
+        code: "UNSUPPORTED_MEDIA_TYPE",
+        status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        summary: "a body must be application/json",
+        met_by: MetBy::Requests,
+    },
+    OwnCode {
+        code: "INTERNAL",
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        summary: "the gateway could not read the library's answer",
+        met_by: MetBy::Requests,
+    },
+    OwnCode {
+        code: "REDIS_REFUSED",
+        status: StatusCode::BAD_GATEWAY,
+        summary: "Redis answered with an error of its own",
+        met_by: MetBy::Calls,
+    },
+    OwnCode {
+        code: "REDIS_LOST",
+        status: StatusCode::BAD_GATEWAY,
+        summary: "the connection to Redis broke during the call, which may have been done; the same request may be sent again",
+        met_by: MetBy::Calls,
+    },
+    OwnCode {
+        code: "REDIS_AWAY",
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        summary: "there is no connection to Redis; nothing was done",
+        met_by: MetBy::Calls,
+    },
+    OwnCode {
+        code: "REDIS_FULL",
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        summary: "Redis has reached its maxmemory; nothing was done",
+        met_by: MetBy::Calls,
+    },
+    OwnCode {
+        code: "LIBRARY_MISSING",
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        summary: "the library is not loaded in Redis; nothing was done",
+        met_by: MetBy::Calls,
+    },
+    OwnCode {
+        code: "TOO_MANY_CONNECTIONS",
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        summary: "the gateway has as many connections as it takes",
+        met_by: MetBy::Anyone,
+    },
+    OwnCode {
+        code: "REDIS_SLOW",
+        status: StatusCode::GATEWAY_TIMEOUT,
+        summary: "Redis did not answer in time; the call may have been done; the same request may be sent again",
+        met_by: MetBy::Calls,
+    },
+    OwnCode {
+        code: "DURABILITY_UNKNOWN",
+        status: StatusCode::GATEWAY_TIMEOUT,
+        summary: "it was done, but no replica confirmed it in time; the same request may be sent again",
+        met_by: MetBy::Calls,
+    },
 ];
 
 /// One error, ready to be answered.
@@ -195,7 +218,7 @@ impl Problem {
 
     /// Its status, from the one table.
     pub fn status(&self) -> StatusCode {
-        described(&self.code).0
+        status_of(&self.code)
     }
 
     /// The body.
@@ -230,6 +253,11 @@ impl Problem {
         }
         response
     }
+}
+
+/// The status of a code, from the one table it is in.
+pub fn status_of(code: &str) -> StatusCode {
+    described(code).0
 }
 
 fn described(code: &str) -> (StatusCode, &'static str) {

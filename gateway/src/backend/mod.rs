@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-pub use redis::Redis;
+pub use redis::{BadSettings, Redis, RedisSettings};
+pub(crate) use redis::{Link, View};
 
 /// The root key of a cell, such as `scheduler:{main}`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -89,6 +90,17 @@ pub enum Status {
     Ready,
     /// They can't, for this reason, in a sentence.
     NotReady(String),
+}
+
+/// What the connections to Redis do now, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gauges {
+    /// Connections that are open.
+    pub connections: usize,
+    /// Calls under way.
+    pub in_flight: usize,
+    /// Connections that were made anew.
+    pub reconnects: u64,
 }
 
 impl Cell {

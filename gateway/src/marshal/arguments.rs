@@ -13,7 +13,7 @@ use crate::problem::Problem;
 
 /// The field of those who wait.
 pub const WAIT_MS: &str = "wait_ms";
-/// The longest wait: the library announces for a minute at least after each look.
+/// The longest wait there is: the library announces for a minute at least after each look.
 pub const WAIT_MS_LIMIT: u64 = 60_000;
 
 /// What a request gives.
@@ -24,6 +24,8 @@ pub struct Given<'a> {
     pub fields: Fields<'a>,
     /// Its `Idempotency-Key`.
     pub key: Option<&'a str>,
+    /// The longest `wait_ms` it may ask for.
+    pub wait_limit_ms: u64,
     /// The body that JSON values are parts of, so that they need not be copied.
     pub body: &'a Bytes,
 }
@@ -54,7 +56,7 @@ pub fn arguments(
     if function.wait.is_some()
         && let Some(value) = given.fields.take(WAIT_MS)
     {
-        done.wait_ms = wait_ms(&value)?;
+        done.wait_ms = wait_ms(&value, given.wait_limit_ms)?;
     }
     for argument in function.args.iter().chain(&function.options) {
         let in_path = given
@@ -175,15 +177,15 @@ fn key_of(
     }
 }
 
-fn wait_ms(value: &Value<'_>) -> Result<u64, Problem> {
+fn wait_ms(value: &Value<'_>, limit: u64) -> Result<u64, Problem> {
     let text = match value {
         Value::Json(raw) => raw.get(),
         Value::Query(values) => values.first().map_or("", AsRef::as_ref),
     };
     match text.parse::<u64>() {
-        Ok(ms) if ms <= WAIT_MS_LIMIT => Ok(ms),
+        Ok(ms) if ms <= limit => Ok(ms),
         _ => Err(Problem::bad_argument(format!(
-            "{WAIT_MS} takes a whole number from 0 to {WAIT_MS_LIMIT}, given {}",
+            "{WAIT_MS} takes a whole number from 0 to {limit}, given {}",
             shortened(text)
         ))),
     }
@@ -233,7 +235,7 @@ fn one(
 ) -> Result<(), Problem> {
     let json = raw.get();
     match argument.kind {
-        Kind::Integer | Kind::Percent if is_number(json) => out.push(part_of(body, raw)),
+        Kind::Integer | Kind::Percent if is_number(json) => out.push(number(raw, body)),
         Kind::Integer | Kind::Percent if argument.dash && json == "\"-\"" => {
             out.push(Bytes::from_static(b"-"));
         }
@@ -286,7 +288,7 @@ fn one_of_query(argument: &Argument, value: &str, out: &mut Vec<Bytes>) -> Resul
 fn setting(name: &str, value: &Value<'_>, body: &Bytes) -> Result<Bytes, Problem> {
     match value {
         Value::Json(raw) if is_number(raw.get()) || matches!(raw.get(), "true" | "false") => {
-            Ok(part_of(body, raw))
+            Ok(number(raw, body))
         }
         Value::Json(raw) => text(raw, body).ok_or_else(|| {
             Problem::bad_argument(format!(
@@ -321,6 +323,20 @@ fn part_of_text(body: &Bytes, part: &str) -> Bytes {
         body.slice(at - start..at - start + part.len())
     } else {
         Bytes::copy_from_slice(part.as_bytes())
+    }
+}
+
+/// A JSON number as the library reads it: 4.0 and 4e0 are 4.
+fn number(raw: &RawValue, body: &Bytes) -> Bytes {
+    let json = raw.get();
+    let plain = !json.contains(['.', 'e', 'E']) && json != "-0";
+    match json.parse::<f64>() {
+        Ok(number) if !plain && number.is_finite() => {
+            // Written out with more decimals than anyone means, but never in scientific notation.
+            let text = format!("{:.12}", number + 0.0);
+            Bytes::from(text.trim_end_matches('0').trim_end_matches('.').to_owned())
+        }
+        _ => part_of(body, raw),
     }
 }
 
@@ -393,6 +409,7 @@ mod tests {
                 .collect(),
             fields: Fields::from_json(&body).map_err(|problem| problem.detail().to_owned())?,
             key: None,
+            wait_limit_ms: WAIT_MS_LIMIT,
             body: &body,
         };
         arguments(function(name), given, || "fresh".to_owned())
@@ -475,6 +492,26 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_read_however_they_are_written() {
+        let rows = [
+            ("4", "4"),
+            ("4.0", "4"),
+            ("4e0", "4"),
+            ("0.4E1", "4"),
+            ("12.50", "12.5"),
+            ("-0", "0"),
+            ("-1", "-1"),
+        ];
+        for (json, sent) in rows {
+            let body = format!(r#"{{"gpu": {json}}}"#);
+            assert_eq!(
+                marshalled("lockless_heartbeat", &[("node", "n")], &body),
+                Ok(format!("n GPU {sent}"))
+            );
+        }
+    }
+
+    #[test]
     fn a_name_with_escapes_is_read() {
         assert_eq!(
             marshalled(
@@ -511,6 +548,7 @@ mod tests {
             path: Vec::new(),
             fields: Fields::from_query("session=s%201&require=a&require=b&pool=p"),
             key: None,
+            wait_limit_ms: WAIT_MS_LIMIT,
             body: &Bytes::new(),
         };
         let done = arguments(function("lockless_explain"), given, String::new).expect("arguments");
@@ -533,6 +571,7 @@ mod tests {
                 path: Vec::new(),
                 fields: Fields::from_json(&body).expect("JSON"),
                 key: Some(key),
+                wait_limit_ms: WAIT_MS_LIMIT,
                 body: &body,
             };
             let done = arguments(function("lockless_dispatch"), given, String::new);

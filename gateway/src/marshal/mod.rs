@@ -4,6 +4,7 @@ mod arguments;
 mod fields;
 mod reply;
 
+pub(crate) use arguments::is_boolean;
 pub use arguments::{Given, Marshalled, WAIT_MS, WAIT_MS_LIMIT, arguments};
 pub use fields::{Fields, Value};
 pub use reply::reply;

@@ -93,7 +93,7 @@ fn settings(values: Vec<Reply>, out: &mut Vec<u8>) -> Result<(), Wrong> {
         let kind = match setting.kind {
             SettingKind::Integer => FieldKind::Integer,
             SettingKind::Number => FieldKind::Number,
-            SettingKind::Choice if setting.values == ["true", "false"] => FieldKind::Boolean,
+            SettingKind::Choice if setting.is_boolean() => FieldKind::Boolean,
             SettingKind::Choice => FieldKind::Text,
         };
         object.name(&setting.name);

@@ -1,1 +1,0 @@
-//! Who may call what: bearer tokens and roles.

@@ -1,0 +1,191 @@
+//! One primary: its connections, and how calls are sent over them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lockless_topology::Address;
+use redis::{Cmd, Value};
+use tokio::time::timeout;
+
+use super::access::Access;
+use super::answer::{Trouble, lost, read};
+use super::durable::Durable;
+use super::link::{Link, LinkStats, OnPush, Opened};
+use crate::backend::{Call, Durability, Failure, Reply};
+
+/// How servers are spoken to.
+pub(super) struct Manner {
+    pub(super) access: Arc<Access>,
+    pub(super) stats: Arc<LinkStats>,
+    pub(super) pool_size: usize,
+    pub(super) call_timeout: Duration,
+    pub(super) wait_timeout: Duration,
+}
+
+/// One primary and its connections.
+pub(super) struct Server {
+    pub(super) address: Address,
+    manner: Arc<Manner>,
+    links: Vec<Link>,
+    next: AtomicUsize,
+    /// Made for the first write that must be durable.
+    durable: OnceLock<Durable>,
+}
+
+impl Manner {
+    /// A connection that is kept.
+    pub(super) fn link(&self, address: &Address, on_push: Option<OnPush>) -> Link {
+        let (access, stats) = (Arc::clone(&self.access), Arc::clone(&self.stats));
+        Link::start(access, address.clone(), self.call_timeout, stats, on_push)
+    }
+}
+
+impl Server {
+    pub(super) fn start(address: Address, manner: Arc<Manner>) -> Self {
+        let links = (0..manner.pool_size.max(1))
+            .map(|_| manner.link(&address, None))
+            .collect();
+        Self {
+            address,
+            manner,
+            links,
+            next: AtomicUsize::new(0),
+            durable: OnceLock::new(),
+        }
+    }
+
+    /// Sends calls in this order, all before the first reply is awaited.
+    pub(super) async fn send(
+        &self,
+        calls: &[&Call],
+        durability: Durability,
+    ) -> Vec<Result<Reply, Trouble>> {
+        // Reads of a batch go along with its writes, so that they see what was written before them.
+        if durability == Durability::Replica && calls.iter().any(|call| call.writes) {
+            let durable = self
+                .durable
+                .get_or_init(|| Durable::start(&self.address, &self.manner));
+            return durable.send(calls).await;
+        }
+        let commands = calls.iter().map(|call| fcall(call)).collect();
+        self.pipe(commands, calls.len()).await
+    }
+
+    /// Sends one call of a slot that is on its way here.
+    pub(super) async fn send_asking(&self, call: &Call) -> Result<Reply, Trouble> {
+        let commands = vec![redis::cmd("ASKING"), fcall(call)];
+        let mut replies = self.pipe(commands, 1).await;
+        replies
+            .pop()
+            .unwrap_or_else(|| Err(Trouble::Lost("there was no reply".to_owned())))
+    }
+
+    /// Sends one command that no caller made.
+    pub(super) async fn ask(&self, command: Cmd) -> Result<Reply, Failure> {
+        let mut replies = self.pipe(vec![command], 1).await;
+        let reply = replies
+            .pop()
+            .unwrap_or_else(|| Err(Trouble::Lost("there was no reply".to_owned())));
+        reply.map_err(Trouble::failure)
+    }
+
+    /// Waits for a broken connection to be made anew.
+    pub(super) async fn reopened(&self, within: Duration) {
+        if let Some(link) = self.links.first() {
+            let _ = link.reopened(within).await;
+        }
+    }
+
+    /// The replies to the last `count` commands.
+    async fn pipe(&self, mut commands: Vec<Cmd>, count: usize) -> Vec<Result<Reply, Trouble>> {
+        let mut opened = match self.link().opened().await {
+            Ok(opened) => opened,
+            Err(why) => return all(count, || Trouble::Final(Failure::Away(why.clone()))),
+        };
+        let sent = match commands.pop() {
+            Some(only) if commands.is_empty() => self.send_one(&mut opened, &only).await,
+            Some(last) => {
+                commands.push(last);
+                self.send_many(&mut opened, commands).await
+            }
+            None => Ok(Vec::new()),
+        };
+        match sent {
+            Ok(values) => {
+                let skipped = values.len().saturating_sub(count);
+                values.into_iter().skip(skipped).map(read).collect()
+            }
+            Err(Trouble::Lost(why)) => {
+                opened.broke(&why);
+                all(count, || Trouble::Lost(why.clone()))
+            }
+            Err(_) => all(count, || Trouble::Final(Failure::Slow)),
+        }
+    }
+
+    async fn send_one(&self, opened: &mut Opened, command: &Cmd) -> Result<Vec<Value>, Trouble> {
+        match timeout(
+            self.manner.call_timeout,
+            opened.connection.send_packed_command(command),
+        )
+        .await
+        {
+            Ok(Ok(value)) => Ok(vec![value]),
+            Ok(Err(error)) => Err(lost(&self.address, &error)),
+            Err(_) => Err(Trouble::Final(Failure::Slow)),
+        }
+    }
+
+    async fn send_many(
+        &self,
+        opened: &mut Opened,
+        commands: Vec<Cmd>,
+    ) -> Result<Vec<Value>, Trouble> {
+        let pipeline = piped(commands);
+        let sending = opened
+            .connection
+            .send_packed_commands(&pipeline, 0, pipeline.len());
+        match timeout(self.manner.call_timeout, sending).await {
+            Ok(Ok(values)) => Ok(values),
+            Ok(Err(error)) => Err(lost(&self.address, &error)),
+            Err(_) => Err(Trouble::Final(Failure::Slow)),
+        }
+    }
+
+    /// The links in turn, those that are open first.
+    fn link(&self) -> &Link {
+        let first = self.next.fetch_add(1, Ordering::Relaxed) % self.links.len();
+        let in_turn =
+            (0..self.links.len()).map(|step| &self.links[(first + step) % self.links.len()]);
+        let mut open = in_turn.filter(|link| link.is_open());
+        open.next().unwrap_or(&self.links[first])
+    }
+}
+
+pub(super) fn all(count: usize, trouble: impl Fn() -> Trouble) -> Vec<Result<Reply, Trouble>> {
+    (0..count).map(|_| Err(trouble())).collect()
+}
+
+pub(super) fn piped(commands: Vec<Cmd>) -> redis::Pipeline {
+    let mut pipeline = redis::Pipeline::with_capacity(commands.len());
+    for command in commands {
+        pipeline.add_command(command);
+    }
+    pipeline
+}
+
+pub(super) fn fcall(call: &Call) -> Cmd {
+    let size = call.arguments.iter().map(Bytes::len).sum::<usize>();
+    let mut command = Cmd::with_capacity(call.arguments.len() + 4, size + 64);
+    command
+        .arg("FCALL")
+        .arg(call.function)
+        .arg(1)
+        .arg(call.cell.root());
+    for argument in &call.arguments {
+        command.arg(argument.as_ref());
+    }
+    command
+}

@@ -1,0 +1,124 @@
+//! Which cells the gateway serves.
+
+use hyper::HeaderMap;
+
+use crate::backend::Cell;
+use crate::problem::Problem;
+
+/// The header that names a request's cell.
+pub const CELL_HEADER: &str = "lockless-cell";
+/// The parameter of a query that does the same.
+pub const CELL_PARAMETER: &str = "cell";
+
+/// The cells that may be named, and the one for requests that name none.
+#[derive(Debug, Clone)]
+pub struct Cells {
+    default: Cell,
+    /// Those that are written out.
+    known: Vec<Cell>,
+    /// What stands before and after the `*` of the others.
+    patterns: Vec<(String, String)>,
+}
+
+impl Cells {
+    /// The first one is the default. `*` in the others stands for any text: `tenant:{*}`.
+    pub fn new(given: &[String]) -> Result<Self, String> {
+        let mut known = Vec::new();
+        let mut patterns = Vec::new();
+        for root in given {
+            let is_cell =
+                root.ends_with('}') && root.find('{').is_some_and(|open| open + 1 < root.len() - 1);
+            if !is_cell {
+                return Err(format!(
+                    "the cell '{root}' must end in a non-empty hash tag, such as scheduler:{{main}}"
+                ));
+            }
+            match root.split_once('*') {
+                Some((before, after)) => patterns.push((before.to_owned(), after.to_owned())),
+                None => known.push(Cell::new(root)),
+            }
+        }
+        match (given.first(), known.first()) {
+            (Some(first), Some(default)) if first == default.root() => Ok(Self {
+                default: default.clone(),
+                known,
+                patterns,
+            }),
+            _ => {
+                Err("the first cell is the default one, and must be written without '*'".to_owned())
+            }
+        }
+    }
+
+    /// The cells that are known from the start.
+    pub fn known(&self) -> &[Cell] {
+        &self.known
+    }
+
+    /// The cell of a request's header; the default one when it has none.
+    pub fn of_headers(&self, headers: &HeaderMap) -> Result<Cell, Problem> {
+        let Some(value) = headers.get(CELL_HEADER) else {
+            return Ok(self.default.clone());
+        };
+        let root = value
+            .to_str()
+            .map_err(|_| Problem::bad_argument("the header Lockless-Cell is not printable text"))?;
+        self.named(root)
+    }
+
+    /// The cell of that name, if it is served.
+    pub fn named(&self, root: &str) -> Result<Cell, Problem> {
+        if let Some(cell) = self.known.iter().find(|cell| cell.root() == root) {
+            return Ok(cell.clone());
+        }
+        let fits = |(before, after): &(String, String)| {
+            root.len() > before.len() + after.len()
+                && root.starts_with(before.as_str())
+                && root.ends_with(after.as_str())
+        };
+        if self.patterns.iter().any(fits) {
+            return Ok(Cell::new(root));
+        }
+        Err(Problem::new(
+            "UNKNOWN_CELL",
+            "this gateway does not serve that cell: its cells are named with --cell",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(given: &[&str]) -> Result<Cells, String> {
+        Cells::new(
+            &given
+                .iter()
+                .map(|cell| (*cell).to_owned())
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn only_named_cells_and_those_of_a_pattern_are_served() {
+        let cells = cells(&["scheduler:{main}", "tenant:{*}"]).expect("cells");
+        let serves = |root| cells.named(root).is_ok();
+        assert!(serves("scheduler:{main}") && serves("tenant:{a}"));
+        assert!(!serves("scheduler:{other}") && !serves("tenant:{}") && !serves("tenant:{a}:x"));
+        let default = cells.of_headers(&HeaderMap::new()).expect("the default");
+        assert_eq!(default.root(), "scheduler:{main}");
+    }
+
+    #[test]
+    fn a_cell_that_redis_would_refuse_is_refused_at_the_start() {
+        for given in [
+            &["scheduler"][..],
+            &["scheduler:{}"],
+            &["tenant:{*}"],
+            &[],
+            &["*{a}", "b{a}"],
+        ] {
+            assert!(cells(given).is_err(), "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The OpenAPI document, made from the contract.
+
+mod schema;
+
+use std::collections::BTreeMap;
+
+use lockless_functions::api::{Function, Mode};
+use serde_json::{Map, Value, json};
+
+use crate::contract::{self, Route};
+use crate::problem::{self, MetBy, OWN};
+
+pub use schema::example;
+
+/// The document, version 3.1.
+pub fn document(wait_limit_ms: u64) -> Value {
+    let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for route in contract::routes() {
+        paths.entry(route.path).or_default().insert(
+            route.method.as_str().to_lowercase(),
+            operation(route, wait_limit_ms),
+        );
+    }
+    let mut paths: Map<String, Value> = paths
+        .into_iter()
+        .map(|(path, operations)| (path.to_owned(), Value::Object(operations)))
+        .collect();
+    paths.extend(others());
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Lockless",
+            "version": lockless_functions::VERSION,
+            "summary": contract::api().library.summary,
+            "description": "One request is one call of the Redis Functions library. Names, limits and errors are those of the library.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "security": [{ "bearer": [] }, {}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A token of the role node, client or operator. A gateway without tokens takes none.",
+                },
+            },
+            "parameters": parameters(),
+            "schemas": schemas(),
+        },
+    })
+}
+
+fn operation(route: &Route, wait_limit_ms: u64) -> Value {
+    let function = route.function;
+    let in_path: Vec<&str> = route.path_arguments().collect();
+    let mut parameters = vec![
+        json!({ "$ref": "#/components/parameters/cell" }),
+        json!({ "$ref": "#/components/parameters/request_id" }),
+    ];
+    if function.mode == Mode::Write {
+        parameters.push(json!({ "$ref": "#/components/parameters/prefer" }));
+    }
+    let arguments = || function.args.iter().chain(&function.options);
+    if arguments().any(|argument| argument.idempotency) {
+        parameters.push(json!({ "$ref": "#/components/parameters/idempotency_key" }));
+    }
+    for argument in arguments() {
+        let is_in_path = in_path.contains(&argument.name.as_str());
+        let is_in_query = route.has_query() && route.takes_arguments;
+        if !is_in_path && !is_in_query {
+            continue;
+        }
+        parameters.push(json!({
+            "name": argument.name,
+            "in": if is_in_path { "path" } else { "query" },
+            "required": is_in_path || (argument.keyword.is_none() && argument.http_default.is_none()),
+            "description": schema::description(argument),
+            "schema": schema::parameter(argument),
+        }));
+    }
+    if route.has_query() && function.wait.is_some() {
+        parameters.push(json!({
+            "name": crate::marshal::WAIT_MS, "in": "query", "schema": schema::wait_ms(wait_limit_ms),
+        }));
+    }
+    let mut operation = json!({
+        "operationId": route.operation_id(),
+        "summary": function.summary,
+        "description": roles(function),
+        "tags": [route.subject()],
+        "parameters": parameters,
+        "responses": responses(function),
+    });
+    if !route.has_query() {
+        let (schema, required) = schema::body(function, &in_path, wait_limit_ms);
+        operation["requestBody"] = json!({
+            "required": required,
+            "content": { "application/json": { "schema": schema } },
+        });
+    }
+    operation
+}
+
+fn roles(function: &Function) -> String {
+    let mut roles: Vec<String> = function.roles.iter().map(ToString::to_string).collect();
+    roles.push("operator".to_owned());
+    format!(
+        "`{}`. For tokens of the role {}.",
+        function.name,
+        roles.join(", ")
+    )
+}
+
+/// What a function answers: its own errors, and those that any call may meet.
+fn responses(function: &Function) -> Value {
+    let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    for code in &function.errors {
+        by_status
+            .entry(problem::status_of(code).as_u16())
+            .or_default()
+            .push(code);
+    }
+    for own in OWN.iter().filter(|own| own.met_by != MetBy::Anyone) {
+        by_status
+            .entry(own.status.as_u16())
+            .or_default()
+            .push(own.code);
+    }
+    let mut responses = Map::new();
+    responses.insert(
+        "200".to_owned(),
+        answered("done", "application/json", &schema::reply(function)),
+    );
+    for (status, codes) in by_status {
+        let schema = json!({
+            "allOf": [
+                { "$ref": "#/components/schemas/Problem" },
+                { "properties": { "code": { "enum": codes } } },
+            ],
+        });
+        let answer = answered(&codes.join(", "), "application/problem+json", &schema);
+        responses.insert(status.to_string(), answer);
+    }
+    Value::Object(responses)
+}
+
+fn answered(description: &str, media_type: &str, schema: &Value) -> Value {
+    json!({ "description": description, "content": { media_type: { "schema": schema } } })
+}
+
+fn parameters() -> Value {
+    let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
+    json!({
+        "cell": header(
+            "Lockless-Cell",
+            "the cell, if not the gateway's default; the query parameter `cell` does the same",
+            json!({ "type": "string", "examples": ["scheduler:{main}"] }),
+        ),
+        "request_id": header(
+            "X-Request-Id",
+            "names the request in the gateway's log; made up when absent, and always returned",
+            json!({ "type": "string" }),
+        ),
+        "prefer": header(
+            "Prefer",
+            "`durability=replica`: answer only when a replica has confirmed the write",
+            json!({ "type": "string", "examples": ["durability=replica"] }),
+        ),
+        "idempotency_key": header(
+            "Idempotency-Key",
+            "the job id or request id, if the body has none; made up when both are absent, and always returned",
+            json!({ "type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[!-~]+$" }),
+        ),
+    })
+}
+
+fn schemas() -> Value {
+    let codes: Vec<&str> = contract::api()
+        .errors
+        .iter()
+        .map(|error| error.code.as_str())
+        .chain(OWN.iter().map(|own| own.code))
+        .collect();
+    let functions: Vec<&str> = contract::api()
+        .functions
+        .iter()
+        .map(|function| function.name.as_str())
+        .collect();
+    let mut schemas = json!({
+        "Ok": {
+            "type": "object",
+            "properties": { "ok": { "const": true } },
+            "required": ["ok"],
+        },
+        "Problem": {
+            "type": "object",
+            "properties": {
+                "type": { "type": "string", "format": "uri-reference" },
+                "title": { "type": "string", "description": "what the code means" },
+                "status": { "type": "integer" },
+                "code": { "type": "string", "enum": codes },
+                "detail": { "type": "string", "description": "a sentence about this case" },
+            },
+            "required": ["type", "title", "status", "code", "detail"],
+        },
+        "Settings": schema::settings(),
+        "SettingsToChange": schema::settings(),
+        "Batch": {
+            "type": "object",
+            "properties": {
+                "calls": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": contract::BATCH_LIMIT,
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "function": { "type": "string", "enum": functions },
+                            "arguments": {
+                                "type": "object",
+                                "description": "what the function takes, those of its path included",
+                            },
+                            "cell": { "type": "string" },
+                        },
+                        "required": ["function"],
+                        "additionalProperties": false,
+                    },
+                },
+            },
+            "required": ["calls"],
+            "additionalProperties": false,
+        },
+        "BatchResults": {
+            "type": "object",
+            "properties": {
+                "results": {
+                    "type": "array",
+                    "description": "one for each call, in their order",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "status": { "type": "integer" },
+                            "body": { "type": "object" },
+                        },
+                        "required": ["status", "body"],
+                    },
+                },
+            },
+            "required": ["results"],
+        },
+    });
+    for record in &contract::api().records {
+        schemas[&record.name] = schema::object(&record.fields);
+    }
+    schemas
+}
+
+/// The paths that are not in the contract.
+fn others() -> Map<String, Value> {
+    let page = |summary: &str, media_type: &str| {
+        json!({
+            "get": {
+                "summary": summary,
+                "tags": ["gateway"],
+                "security": [],
+                "responses": { "200": { "description": "it", "content": { media_type: {} } } },
+            },
+        })
+    };
+    let problem = json!({ "$ref": "#/components/schemas/Problem" });
+    let problem = |description: &str| answered(description, "application/problem+json", &problem);
+    let mut batch = json!({
+        "operationId": "batch",
+        "summary": "Many calls in one request, pipelined, each with a result of its own.",
+        "tags": ["batch"],
+        "parameters": [
+            { "$ref": "#/components/parameters/cell" },
+            { "$ref": "#/components/parameters/request_id" },
+            { "$ref": "#/components/parameters/prefer" },
+            { "$ref": "#/components/parameters/idempotency_key" },
+        ],
+        "requestBody": {
+            "required": true,
+            "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Batch" } } },
+        },
+        "responses": {
+            "200": answered("all were tried", "application/json", &json!({ "$ref": "#/components/schemas/BatchResults" })),
+        },
+    });
+    for own in OWN.iter().filter(|own| own.met_by == MetBy::Requests) {
+        batch["responses"][own.status.as_str()] = problem(own.summary);
+    }
+    batch["responses"]["400"] = problem("BAD_ARGUMENT");
+    let mut ready = page(
+        "Whether calls can be made now: Redis answers and has this library.",
+        "application/json",
+    );
+    ready["get"]["responses"]["503"] = problem("NOT_READY, and why");
+    let mut metrics = page(
+        "Measures for Prometheus; with tokens, for operators.",
+        "application/openmetrics-text",
+    );
+    metrics["get"]["security"] = json!([{ "bearer": [] }, {}]);
+    metrics["get"]["responses"]["401"] = problem("UNAUTHENTICATED");
+    metrics["get"]["responses"]["403"] = problem("FORBIDDEN");
+    Map::from_iter([
+        ("/v1/batch".to_owned(), json!({ "post": batch })),
+        (
+            "/healthz".to_owned(),
+            page("Whether the gateway runs.", "application/json"),
+        ),
+        ("/readyz".to_owned(), ready),
+        ("/metrics".to_owned(), metrics),
+        (
+            "/openapi.json".to_owned(),
+            page("This document.", "application/json"),
+        ),
+        ("/docs".to_owned(), page("It, for reading.", "text/html")),
+    ])
+}

@@ -1,0 +1,222 @@
+//! What the headers of a request say.
+
+use std::cell::Cell;
+use std::net::IpAddr;
+
+use hyper::HeaderMap;
+use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::http::uri::Authority;
+
+use crate::backend::Durability;
+use crate::problem::Problem;
+
+/// Names a request in the log.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Makes a second try safe.
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// Says that a wish was granted.
+pub(super) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+/// The wish for a replica's confirmation.
+pub(super) const DURABILITY_REPLICA: HeaderValue = HeaderValue::from_static("durability=replica");
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+const REQUEST_ID_BYTES: usize = 128;
+
+/// The caller's id for the request, or a new one.
+pub(super) fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let given = headers
+        .get(REQUEST_ID)
+        .filter(|id| !id.is_empty() && id.len() <= REQUEST_ID_BYTES && id.to_str().is_ok());
+    match given {
+        Some(id) => id.clone(),
+        None => HeaderValue::try_from(fresh_key()).unwrap_or(HeaderValue::from_static("-")),
+    }
+}
+
+thread_local! {
+    // Random at the start, then counted: unique, and cheap.
+    static LAST: Cell<Option<u128>> = const { Cell::new(None) };
+}
+
+/// An id that no one else has: 128 bits, random per thread and counted from there.
+pub(super) fn fresh_key() -> String {
+    let next = LAST.get().unwrap_or_else(random).wrapping_add(1);
+    LAST.set(Some(next));
+    format!("{next:032x}")
+}
+
+fn random() -> u128 {
+    let mut bytes = [0; 16];
+    // Without a source of randomness the address of a local and the time still differ between gateways.
+    if getrandom::fill(&mut bytes).is_err() {
+        let nanos = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |time| time.as_nanos());
+        return nanos ^ (u128::from(std::process::id()) << 96);
+    }
+    u128::from_le_bytes(bytes)
+}
+
+/// Whether the host that was asked for is an address or `localhost`.
+pub(super) fn names_this_machine(head: &Parts) -> bool {
+    let given = head.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let authority = given.or(head.uri.authority().map(Authority::as_str));
+    let parsed = authority.and_then(|text| text.parse::<Authority>().ok());
+    parsed.is_some_and(|authority| {
+        let host = authority.host();
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .unwrap_or(host);
+        bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
+    })
+}
+
+/// The caller's key for a second try.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+    let mut given = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(key) = given.next() else {
+        return Ok(None);
+    };
+    let wrong = || {
+        Problem::bad_argument(
+            "the header Idempotency-Key takes one value of 1 to 256 printable characters without spaces",
+        )
+    };
+    if given.next().is_some() {
+        return Err(wrong());
+    }
+    // The draft standard writes keys in quotes; both ways are read.
+    let key = key.to_str().map_err(|_| wrong())?;
+    let bare = key
+        .strip_prefix('"')
+        .and_then(|key| key.strip_suffix('"'))
+        .unwrap_or(key);
+    if bare.is_empty() {
+        return Err(wrong());
+    }
+    Ok(Some(bare))
+}
+
+/// How sure the caller wants to be, if it says so with `Prefer`. Other preferences are for others.
+pub(super) fn durability(headers: &HeaderMap) -> Result<Option<Durability>, Problem> {
+    let wishes = headers
+        .get_all(PREFER)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    for wish in wishes.flat_map(|value| value.split([',', ';'])) {
+        let Some((name, value)) = wish.split_once('=') else {
+            continue;
+        };
+        if !name.trim().eq_ignore_ascii_case("durability") {
+            continue;
+        }
+        return match value.trim().trim_matches('"') {
+            "replica" => Ok(Some(Durability::Replica)),
+            "primary" => Ok(Some(Durability::Primary)),
+            _ => Err(Problem::bad_argument(
+                "durability in the header Prefer takes replica or primary",
+            )),
+        };
+    }
+    Ok(None)
+}
+
+/// Refuses a body that is not JSON. It also keeps web pages of other sites out: they can't send this type unasked.
+pub(super) fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let given = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let kind = given
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim();
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    Err(Problem::new(
+        "UNSUPPORTED_MEDIA_TYPE",
+        "send the body with content-type: application/json (curl --json does)",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: HeaderName, value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn keys_never_repeat() {
+        let mut keys: Vec<String> = (0..1000).map(|_| fresh_key()).collect();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), 1000);
+    }
+
+    #[test]
+    fn a_key_is_read_with_and_without_quotes() {
+        let key = |value| {
+            idempotency_key(&headers(IDEMPOTENCY_KEY, value)).map(|key| key.map(str::to_owned))
+        };
+        assert_eq!(key("abc").ok().flatten().as_deref(), Some("abc"));
+        assert_eq!(key("\"abc\"").ok().flatten().as_deref(), Some("abc"));
+        assert!(key("").is_err() && key("\"\"").is_err());
+    }
+
+    #[test]
+    fn durability_is_one_preference_among_others() {
+        let wish = |value| durability(&headers(PREFER, value));
+        assert_eq!(
+            wish("wait=5, durability=replica").ok(),
+            Some(Some(Durability::Replica))
+        );
+        assert_eq!(wish("return=minimal").ok(), Some(None));
+        assert!(wish("durability=everywhere").is_err());
+    }
+
+    #[test]
+    fn only_json_is_a_body() {
+        let kind = |value| check_media_type(&headers(CONTENT_TYPE, value)).is_ok();
+        assert!(kind("application/json") && kind("Application/JSON; charset=utf-8"));
+        assert!(!kind("text/plain") && !kind("application/x-www-form-urlencoded"));
+        assert!(check_media_type(&HeaderMap::new()).is_err());
+    }
+
+    #[test]
+    fn a_name_that_may_be_anyones_is_not_this_machine() {
+        let named = |host: &str| {
+            let request = hyper::Request::builder().header(HOST, host).body(());
+            names_this_machine(&request.expect("a request").into_parts().0)
+        };
+        for host in [
+            "localhost",
+            "LocalHost:8080",
+            "127.0.0.1:80",
+            "[::1]:8080",
+            "10.0.0.1",
+        ] {
+            assert!(named(host), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "localhost.evil.example:8080",
+            "127.0.0.1.evil.example",
+            "",
+            ":80",
+        ] {
+            assert!(!named(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_request_keeps_its_id() {
+        assert_eq!(request_id(&headers(REQUEST_ID, "r-1")), "r-1");
+        assert_eq!(request_id(&HeaderMap::new()).len(), 32);
+    }
+}

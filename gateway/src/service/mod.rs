@@ -1,0 +1,383 @@
+//! A request's way: route, caller, arguments, call, reply.
+
+mod batch;
+mod head;
+mod poll;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response};
+use lockless_functions::api::{Function, Mode, Role};
+
+use crate::auth::{Caller, LiveTokens};
+use crate::backend::{Call, Cell, Durability, Failure, Redis, Reply, Status};
+use crate::cells::{CELL_PARAMETER, Cells};
+use crate::contract::{self, Matched};
+use crate::marshal::{Fields, Given, Marshalled, arguments, reply};
+use crate::metrics::{Metrics, OK, OPENMETRICS};
+use crate::problem::Problem;
+use crate::sweeper::Sweeper;
+use crate::transport::{Body, BodyLimits, Handler, Peer, Shutdown, TransportStats, read_body};
+use crate::wakes::Wakes;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+/// What is answered with a 5xx status in the normal course of things.
+const EXPECTED: [&str; 2] = ["NO_AVAILABLE_NODE", "CELL_MOVING"];
+
+/// What requests are answered with.
+pub struct Service {
+    pub(crate) redis: Arc<Redis>,
+    pub(crate) wakes: Wakes,
+    pub(crate) sweeper: Sweeper,
+    pub(crate) tokens: Arc<LiveTokens>,
+    pub(crate) cells: Cells,
+    pub(crate) metrics: Metrics,
+    pub(crate) transport: Arc<TransportStats>,
+    pub(crate) limits: BodyLimits,
+    pub(crate) durability: Durability,
+    pub(crate) wait_limit_ms: u64,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) openapi: Bytes,
+    pub(crate) page: Bytes,
+    pub(crate) page_policy: HeaderValue,
+}
+
+/// Who asks, where, and how sure the answer must be.
+struct Asked {
+    caller: Caller,
+    cell: Cell,
+    durability: Durability,
+}
+
+impl Handler for Service {
+    async fn handle(&self, request: Request<Incoming>, peer: &Peer) -> Response<Body> {
+        let started = Instant::now();
+        let (head, body) = request.into_parts();
+        let id = head::request_id(&head.headers);
+        // What is at no path must not make a new label.
+        let mut function = "none";
+        let answer = self.answer(&head, body, peer, &mut function).await;
+        let time = started.elapsed();
+        let code = answer.as_ref().map_or_else(Problem::code, |_| OK);
+        self.metrics.answered(function, code, time);
+        log(&head, &id, function, answer.as_ref().err(), time);
+        let mut response = answer.unwrap_or_else(|problem| problem.response());
+        response.headers_mut().insert(head::REQUEST_ID, id);
+        response
+    }
+}
+
+fn log(
+    head: &Parts,
+    id: &HeaderValue,
+    function: &str,
+    problem: Option<&Problem>,
+    time: std::time::Duration,
+) {
+    let (method, path) = (&head.method, head.uri.path());
+    let id = id.to_str().unwrap_or_default();
+    let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let Some(problem) = problem else {
+        tracing::debug!(id, %method, path, function, us, code = OK, "request");
+        return;
+    };
+    let (code, detail) = (problem.code(), problem.detail());
+    if problem.status().is_server_error() && !EXPECTED.contains(&code) {
+        tracing::warn!(id, %method, path, function, us, code, detail, "request failed");
+    } else {
+        tracing::debug!(id, %method, path, function, us, code, detail, "request");
+    }
+}
+
+fn answer(kind: HeaderValue, body: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Body::full(body));
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+impl Service {
+    async fn answer(
+        &self,
+        head: &Parts,
+        body: Incoming,
+        peer: &Peer,
+        function: &mut &'static str,
+    ) -> Result<Response<Body>, Problem> {
+        // A body that is not wanted is dropped by hyper, and HEAD's answer too.
+        let method = match head.method {
+            Method::HEAD => &Method::GET,
+            ref method => method,
+        };
+        let path = head.uri.path();
+        if let Some(name) = page_name(path) {
+            *function = name;
+            if method != Method::GET {
+                return Err(Problem::method_not_allowed(
+                    method.as_str(),
+                    path,
+                    "GET".to_owned(),
+                ));
+            }
+            return self.page(head, name);
+        }
+        if path == batch::PATH {
+            *function = "batch";
+            if method != Method::POST {
+                return Err(Problem::method_not_allowed(
+                    method.as_str(),
+                    path,
+                    "POST".to_owned(),
+                ));
+            }
+            return Box::pin(self.batch(head, body)).await;
+        }
+        let matched = contract::find(method, path)?;
+        *function = &matched.route.function.name;
+        self.call(head, matched, body, peer).await
+    }
+
+    /// The pages that are not in the contract.
+    fn page(&self, head: &Parts, name: &str) -> Result<Response<Body>, Problem> {
+        match name {
+            "healthz" => Ok(answer(JSON, &b"{\"ok\":true}"[..])),
+            "readyz" => match self.redis.status() {
+                Status::Ready => Ok(answer(JSON, &b"{\"ready\":true}"[..])),
+                Status::NotReady(why) => Err(Problem::new("NOT_READY", why)),
+            },
+            "openapi" => Ok(answer(JSON, self.openapi.clone())),
+            "docs" => Ok(self.docs()),
+            _ => {
+                let caller = self.caller(head)?;
+                permit(&caller, &[], None, "/metrics")?;
+                let page =
+                    self.metrics
+                        .page(&self.redis.status(), &self.redis.gauges(), &self.transport);
+                Ok(answer(HeaderValue::from_static(OPENMETRICS), page))
+            }
+        }
+    }
+
+    fn docs(&self) -> Response<Body> {
+        let mut response = answer(HTML, self.page.clone());
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_SECURITY_POLICY, self.page_policy.clone());
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response
+    }
+
+    /// One function by its route.
+    async fn call(
+        &self,
+        head: &Parts,
+        matched: Matched<'_>,
+        body: Incoming,
+        peer: &Peer,
+    ) -> Result<Response<Body>, Problem> {
+        let route = matched.route;
+        let function = route.function;
+        let (asked, mut query) = self.asked(head)?;
+        let body = if route.has_query() {
+            if body.size_hint().lower() > 0 {
+                return Err(Problem::bad_argument(format!(
+                    "{} takes its arguments in the query, not in a body",
+                    route.method
+                )));
+            }
+            Bytes::new()
+        } else {
+            if let Some(name) = query.left_over() {
+                return Err(Problem::bad_argument(format!(
+                    "unknown parameter '{name}' in the query: {} takes its arguments in the body",
+                    route.method
+                )));
+            }
+            self.body(head, body).await?
+        };
+        let fields = if route.has_query() {
+            std::mem::take(&mut query)
+        } else {
+            Fields::from_json(&body)?
+        };
+        if !route.takes_arguments
+            && let Some(name) = fields.left_over()
+        {
+            return Err(Problem::bad_argument(format!(
+                "unknown parameter '{name}': this takes none"
+            )));
+        }
+        let given = Given {
+            path: matched.arguments,
+            fields,
+            key: head::idempotency_key(&head.headers)?,
+            wait_limit_ms: self.wait_limit_ms,
+            body: &body,
+        };
+        let done = arguments(function, given, head::fresh_key)?;
+        permit(
+            &asked.caller,
+            &function.roles,
+            done.node.as_deref(),
+            &function.name,
+        )?;
+        let key = done.key.clone();
+        let durable = asked.durability == Durability::Replica && function.mode == Mode::Write;
+        let json = self.outcome(function, &asked, done, peer).await?;
+        let mut response = answer(JSON, json);
+        let headers = response.headers_mut();
+        if let Some(Ok(key)) = key.map(HeaderValue::from_maybe_shared) {
+            headers.insert(head::IDEMPOTENCY_KEY, key);
+        }
+        if durable {
+            headers.insert(head::PREFERENCE_APPLIED, head::DURABILITY_REPLICA);
+        }
+        Ok(response)
+    }
+
+    /// Calls a function, waiting for news if it was asked to, and writes its reply as JSON.
+    async fn outcome(
+        &self,
+        function: &'static Function,
+        asked: &Asked,
+        done: Marshalled,
+        peer: &Peer,
+    ) -> Result<Vec<u8>, Problem> {
+        let call = call(function, &asked.cell, done.arguments);
+        let found = match (&function.wait, done.awaited) {
+            (Some(wait), Some(awaited)) if done.wait_ms > 0 => {
+                let wait = poll::Wait::new(function, wait, awaited, done.wait_ms);
+                // Waiting is rare, and what it keeps is large.
+                Box::pin(self.wait(wait, call, asked, peer)).await
+            }
+            _ => self.redis_call(call, asked.durability).await,
+        };
+        shown(function, found)
+    }
+
+    async fn redis_call(&self, call: Call, durability: Durability) -> Result<Reply, Failure> {
+        let started = Instant::now();
+        let reply = self.redis.call(call, durability).await;
+        self.metrics.called(started.elapsed());
+        reply
+    }
+
+    /// Who asks. Where tokens are not asked for, a browser could be made to ask by a page of another site whose name
+    /// leads here: it tells that name, so only this machine's own are taken.
+    fn caller(&self, head: &Parts) -> Result<Caller, Problem> {
+        let tokens = self.tokens.current();
+        if tokens.is_open() && !head::names_this_machine(head) {
+            return Err(Problem::new(
+                "FORBIDDEN",
+                "without tokens the header Host takes localhost or an address, such as 127.0.0.1:8080",
+            ));
+        }
+        tokens.authenticate(&head.headers)
+    }
+
+    /// What every call under `/v1` needs, and what the query gives beside the cell.
+    fn asked<'a>(&self, head: &'a Parts) -> Result<(Asked, Fields<'a>), Problem> {
+        let caller = self.caller(head)?;
+        let mut query = head.uri.query().map(Fields::from_query).unwrap_or_default();
+        let cell = match query.take_parameter(CELL_PARAMETER)? {
+            Some(root) => self.cells.named(&root)?,
+            None => self.cells.of_headers(&head.headers)?,
+        };
+        self.sweeper.seen(&cell);
+        let durability = head::durability(&head.headers)?.unwrap_or(self.durability);
+        let asked = Asked {
+            caller,
+            cell,
+            durability,
+        };
+        Ok((asked, query))
+    }
+
+    async fn body(&self, head: &Parts, body: Incoming) -> Result<Bytes, Problem> {
+        if body.is_end_stream() {
+            return Ok(Bytes::new());
+        }
+        head::check_media_type(&head.headers)?;
+        read_body(body, &self.limits).await
+    }
+}
+
+/// The name of a page that is not in the contract.
+fn page_name(path: &str) -> Option<&'static str> {
+    match path {
+        "/healthz" => Some("healthz"),
+        "/readyz" => Some("readyz"),
+        "/metrics" => Some("metrics"),
+        "/openapi.json" => Some("openapi"),
+        "/" | "/docs" => Some("docs"),
+        _ => None,
+    }
+}
+
+fn call(function: &'static Function, cell: &Cell, arguments: Vec<Bytes>) -> Call {
+    Call {
+        function: &function.name,
+        writes: function.mode == Mode::Write,
+        cell: cell.clone(),
+        arguments,
+    }
+}
+
+/// Refuses a caller whose role, or whose node, does not allow this.
+fn permit(caller: &Caller, roles: &[Role], node: Option<&[u8]>, what: &str) -> Result<(), Problem> {
+    if !caller.may(roles) {
+        return Err(Problem::new(
+            "FORBIDDEN",
+            format!("a token of the role {} may not call {what}", caller.role()),
+        ));
+    }
+    let Some(own) = caller.node() else {
+        return Ok(());
+    };
+    match node {
+        Some(node) if node == own.as_bytes() => Ok(()),
+        Some(_) => Err(Problem::new(
+            "FORBIDDEN",
+            format!("this token may speak for the node '{own}' only"),
+        )),
+        None => Err(Problem::new(
+            "FORBIDDEN",
+            format!(
+                "this token may speak for the node '{own}' only, and {what} is not about one node"
+            ),
+        )),
+    }
+}
+
+/// A reply as JSON; an error with the names that callers over HTTP know.
+fn shown(function: &'static Function, found: Result<Reply, Failure>) -> Result<Vec<u8>, Problem> {
+    match found {
+        Ok(value) => {
+            reply(function, value).map_err(|error| Problem::new("INTERNAL", error.to_string()))
+        }
+        Err(Failure::Library { code, sentence }) if code == "BAD_ARGUMENT" => {
+            Err(Problem::bad_argument(renamed(function, &sentence)))
+        }
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+/// The library names an option by its keyword; over HTTP it has the name of its field.
+fn renamed<'a>(function: &Function, sentence: &'a str) -> Cow<'a, str> {
+    let Some((first, rest)) = sentence.split_once(' ') else {
+        return Cow::Borrowed(sentence);
+    };
+    let named = function
+        .options
+        .iter()
+        .find(|option| option.keyword.as_deref() == Some(first));
+    match named {
+        Some(option) => Cow::Owned(format!("{} {rest}", option.name)),
+        None => Cow::Borrowed(sentence),
+    }
+}

@@ -1,1 +1,0 @@
-//! Sockets: listening, TLS, limits and shutdown.

@@ -3,8 +3,9 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use support::connect;
 
@@ -12,29 +13,45 @@ fn xtask() -> Command {
     Command::new(env!("CARGO_BIN_EXE_xtask"))
 }
 
-/// Starts `up` and returns it with the port it names.
-fn start_up() -> (Child, u16, BufReader<std::process::ChildStdout>) {
-    let mut up = xtask()
-        .arg("up")
+/// A running `up`.
+struct Up {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+    redis_port: u16,
+    gateway: String,
+}
+
+fn start_up(arguments: &[&str]) -> Up {
+    let mut child = xtask()
+        .args(["up", "--http-port", "0"])
+        .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut output = BufReader::new(up.stdout.take().unwrap());
+    let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
     while !text.contains("Ctrl-C stops it") {
         assert!(output.read_line(&mut text).unwrap() > 0, "{text}");
     }
-    let port = text
-        .split("127.0.0.1:")
-        .nth(1)
-        .unwrap()
-        .split('.')
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
-    (up, port, output)
+    let word_of = |start: &str| {
+        let found = text.split_whitespace().find(|word| word.starts_with(start));
+        found.unwrap().to_owned()
+    };
+    let redis_port = word_of("redis://").rsplit(':').next().unwrap().parse();
+    Up {
+        child,
+        output,
+        redis_port: redis_port.unwrap(),
+        gateway: word_of("http://"),
+    }
+}
+
+fn count_of(gateway: &str, name: &str) -> i64 {
+    let mut answer = ureq::get(format!("{gateway}/v1/counters")).call().unwrap();
+    let text = answer.body_mut().read_to_string().unwrap();
+    let counters: serde_json::Value = serde_json::from_str(&text).unwrap();
+    counters[name].as_i64().unwrap()
 }
 
 fn signal(pid: u32, name: &str) {
@@ -94,29 +111,54 @@ fn the_committed_bundle_is_what_its_sources_give() {
 }
 
 #[test]
-fn up_serves_the_library_until_it_is_told_to_stop() {
+fn up_serves_until_it_is_told_to_stop() {
     for name in ["-INT", "-TERM"] {
-        let (mut up, port, output) = start_up();
-        assert!(support::has_own_library(&format!(
-            "redis://127.0.0.1:{port}"
-        )));
-        let server = server_pid(port);
-        signal(up.id(), name);
-        assert_eq!(up.wait().unwrap().code(), Some(0));
+        let mut up = start_up(&["--no-demo"]);
+        let url = format!("redis://127.0.0.1:{}", up.redis_port);
+        assert!(support::has_own_library(&url));
+        assert_eq!(count_of(&up.gateway, "nodes"), 0);
+        let server = server_pid(up.redis_port);
+        signal(up.child.id(), name);
+        assert_eq!(up.child.wait().unwrap().code(), Some(0));
         assert_eq!(
-            output.lines().last().unwrap().unwrap(),
-            "The server is stopped."
+            up.output.lines().last().unwrap().unwrap(),
+            "Everything is stopped."
         );
         assert!(!std::path::Path::new(&format!("/proc/{server}")).exists());
+        assert!(
+            ureq::get(&up.gateway).call().is_err(),
+            "the gateway is still there"
+        );
     }
 }
 
 #[test]
+fn the_nodes_of_up_do_the_jobs_of_up() {
+    let mut up = start_up(&[]);
+    assert_eq!(count_of(&up.gateway, "nodes"), 3);
+    let begin = Instant::now();
+    while count_of(&up.gateway, "finished") < 3 {
+        assert!(
+            begin.elapsed() < Duration::from_secs(30),
+            "no job was finished"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    signal(up.child.id(), "-INT");
+    assert_eq!(up.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn up_says_when_its_server_died() {
-    let (mut up, port, _output) = start_up();
-    signal(server_pid(port), "-KILL");
-    assert_eq!(up.wait().unwrap().code(), Some(1));
+    let mut up = start_up(&["--no-demo"]);
+    signal(server_pid(up.redis_port), "-KILL");
+    assert_eq!(up.child.wait().unwrap().code(), Some(1));
     let mut stderr = String::new();
-    std::io::Read::read_to_string(&mut up.stderr.take().unwrap(), &mut stderr).unwrap();
+    up.child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
     assert!(stderr.contains("the server ended by itself"), "{stderr}");
 }

@@ -27,6 +27,15 @@ pub enum Error {
         reply: String,
     },
 
+    /// Something else that the measurement needs is not there.
+    #[error("{what}: {reason}")]
+    Failed {
+        /// What was needed.
+        what: String,
+        /// Why it is not there.
+        reason: String,
+    },
+
     /// A file given on the command line can't be read.
     #[error("{path} can't be read: {source}")]
     File {
@@ -38,7 +47,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn unexpected(what: impl Into<String>, reply: &impl std::fmt::Debug) -> Self {
+    /// A reply that is not what the measurement rests on.
+    pub fn unexpected(what: impl Into<String>, reply: &impl std::fmt::Debug) -> Self {
         Error::Unexpected {
             what: what.into(),
             reply: format!("{reply:?}").chars().take(200).collect(),

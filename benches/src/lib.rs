@@ -4,11 +4,12 @@
 //! counts is the median over the rounds, of each side and of the ratio. So a noisy machine spoils a round, not a figure.
 //!
 //! [`link`] talks to the server and reads its own account of time, [`cell`] prepares cells and runs batches of calls,
-//! [`rounds`] interleaves sides, [`targets`] and [`figures`] are what is measured, [`report`] prints it.
+//! [`http`] speaks to a gateway, [`rounds`] interleaves sides, [`targets`] and [`figures`] are what is measured, [`report`] prints it.
 
 pub mod cell;
 mod error;
 pub mod figures;
+pub mod http;
 pub mod link;
 pub mod native;
 pub mod report;

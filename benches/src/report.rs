@@ -51,6 +51,12 @@ impl Report {
         println!("  {what:<54} {:>19} {count:>7.0}  {verdict}", "");
     }
 
+    /// A quantity that has a target.
+    pub fn measured(&mut self, what: &str, quantity: f64, target: Target) {
+        let verdict = self.judge(what, quantity, Some(target));
+        println!("  {what:<54} {:>19} {quantity:>7.1}  {verdict}", "");
+    }
+
     /// A table of figures that are compared with one of them.
     pub fn figures(title: &str, figures: &[(String, f64)], unit: f64) {
         println!("\n{title}");

@@ -1,10 +1,12 @@
 //! The routes, made from the contract.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use hyper::Method;
 use lockless_functions::api::{Api, Function};
+use matchit::Router;
 use percent_encoding::percent_decode_str;
 
 use crate::problem::Problem;
@@ -23,13 +25,8 @@ pub struct Route {
     pub function: &'static Function,
     /// Whether arguments may be given.
     pub takes_arguments: bool,
-    segments: Vec<Segment>,
-}
-
-#[derive(Debug)]
-enum Segment {
-    Word(&'static str),
-    Argument(&'static str),
+    /// The names of the arguments in its path.
+    pub path_arguments: Vec<&'static str>,
 }
 
 /// The route of a request, with the arguments that its path gives.
@@ -60,6 +57,20 @@ static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
         .collect()
 });
 
+/// The routes by their paths: several methods may share one.
+static ROUTER: LazyLock<Router<Vec<&'static Route>>> = LazyLock::new(|| {
+    let mut by_path: BTreeMap<&str, Vec<&Route>> = BTreeMap::new();
+    for route in routes() {
+        by_path.entry(route.path).or_default().push(route);
+    }
+    let mut router = Router::new();
+    for (path, routes) in by_path {
+        let added = router.insert(path, routes);
+        added.expect("no two paths of the contract are in each other's way");
+    }
+    router
+});
+
 /// The contract.
 pub fn api() -> &'static Api {
     &API
@@ -75,37 +86,22 @@ impl Route {
         let (method, path) = http
             .split_once(' ')
             .expect("the contract gives method and path");
-        let segments = segments(path)
-            .map(|word| {
-                match word
-                    .strip_prefix('{')
-                    .and_then(|word| word.strip_suffix('}'))
-                {
-                    Some(name) => Segment::Argument(name),
-                    None => Segment::Word(word),
-                }
-            })
+        let path_arguments = path
+            .split('/')
+            .filter_map(|word| word.strip_prefix('{')?.strip_suffix('}'))
             .collect();
         Self {
             method: method.parse().expect("the contract gives a method"),
             path,
             function,
             takes_arguments,
-            segments,
+            path_arguments,
         }
     }
 
     /// Whether its arguments come in the query instead of a body.
     pub fn has_query(&self) -> bool {
         self.method == Method::GET || self.method == Method::DELETE
-    }
-
-    /// The names of the arguments in its path.
-    pub fn path_arguments(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.segments.iter().filter_map(|segment| match segment {
-            Segment::Argument(name) => Some(*name),
-            Segment::Word(_) => None,
-        })
     }
 
     /// What it is about: the first word after `/v1`.
@@ -122,59 +118,40 @@ impl Route {
             format!("read_{name}")
         }
     }
-
-    fn arguments<'a>(&self, path: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
-        let mut given = segments(path);
-        let mut arguments = Vec::new();
-        for segment in &self.segments {
-            let word = given.next()?;
-            match segment {
-                Segment::Word(expected) if *expected == word => {}
-                Segment::Word(_) => return None,
-                Segment::Argument(name) => arguments.push((*name, word)),
-            }
-        }
-        given.next().is_none().then_some(arguments)
-    }
-}
-
-fn segments(path: &str) -> std::str::Split<'_, char> {
-    path.strip_prefix('/').unwrap_or(path).split('/')
 }
 
 /// The route of a request.
 pub fn find<'a>(method: &Method, path: &'a str) -> Result<Matched<'a>, Problem> {
-    let mut others = Vec::new();
-    for route in routes() {
-        let Some(arguments) = route.arguments(path) else {
-            continue;
-        };
-        if route.method != *method {
-            others.push(route.method.as_str());
-            continue;
-        }
-        let decoded = arguments.into_iter().map(|(name, word)| {
-            let value = percent_decode_str(word).decode_utf8().map_err(|_| {
-                Problem::bad_argument(format!("{name} in the path is not UTF-8 text"))
-            })?;
-            Ok((name, value))
-        });
-        return Ok(Matched {
-            route,
-            arguments: decoded.collect::<Result<_, Problem>>()?,
-        });
-    }
-    if others.is_empty() {
+    let Ok(found) = ROUTER.at(path) else {
         return Err(Problem::new(
             "NOT_FOUND",
             format!("there is nothing at {path}: /docs lists what there is"),
         ));
-    }
-    Err(Problem::method_not_allowed(
-        method.as_str(),
-        path,
-        others.join(", "),
-    ))
+    };
+    let mut routes = found.value.iter().copied();
+    let Some(route) = routes.find(|route| route.method == *method) else {
+        let others: Vec<&str> = found
+            .value
+            .iter()
+            .map(|route| route.method.as_str())
+            .collect();
+        return Err(Problem::method_not_allowed(
+            method.as_str(),
+            path,
+            others.join(", "),
+        ));
+    };
+    let given = found.params.iter().map(|(_, word)| word);
+    let arguments = route.path_arguments.iter().zip(given).map(|(name, word)| {
+        let value = percent_decode_str(word)
+            .decode_utf8()
+            .map_err(|_| Problem::bad_argument(format!("{name} in the path is not UTF-8 text")))?;
+        Ok((*name, value))
+    });
+    Ok(Matched {
+        route,
+        arguments: arguments.collect::<Result<_, Problem>>()?,
+    })
 }
 
 #[cfg(test)]
@@ -187,7 +164,7 @@ mod tests {
             let path = route.path.replace(['{', '}'], "");
             let found = find(&route.method, &path).unwrap_or_else(|_| panic!("{path}"));
             assert_eq!(found.route.function.name, route.function.name);
-            assert_eq!(found.arguments.len(), route.path_arguments().count());
+            assert_eq!(found.arguments.len(), route.path_arguments.len());
         }
     }
 

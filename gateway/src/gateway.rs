@@ -1,6 +1,7 @@
 //! Puts the parts together, and takes them apart in the right order.
 
 use std::io::Write;
+use std::num::NonZero;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,6 +17,7 @@ use crate::settings::Serve;
 use crate::sweeper::Sweeper;
 use crate::transport::{Shutdown, ShutdownTrigger, TlsReloader, TransportStats, bind, serve};
 use crate::wakes::Wakes;
+use crate::workers::Workers;
 use crate::{openapi, page};
 
 /// Serves until SIGINT or SIGTERM. The error is a sentence for the user.
@@ -23,7 +25,14 @@ pub async fn run(settings: &Serve) -> Result<(), String> {
     let cells = Cells::new(&settings.cells)?;
     let tokens = Arc::new(tokens(settings)?);
     check_exposure(settings.listen, &tokens.current())?;
-    let redis = Redis::start(settings.redis.settings()).map_err(|error| error.to_string())?;
+    let threads = match settings.threads {
+        Some(threads) => usize::from(threads),
+        None => std::thread::available_parallelism().map_or(1, NonZero::get),
+    };
+    let workers =
+        Workers::start(threads).map_err(|error| format!("threads can't be started: {error}"))?;
+    let redis =
+        Redis::start(settings.redis.settings(), &workers).map_err(|error| error.to_string())?;
     let transport = settings.transport();
     let listener = bind(&transport)?;
     let address = listener.addr();
@@ -62,7 +71,15 @@ pub async fn run(settings: &Serve) -> Result<(), String> {
         settings,
         &tokens.current(),
     );
-    let dropped = serve(listener, Arc::new(service), transport, shutdown, stats).await;
+    let dropped = serve(
+        listener,
+        Arc::new(service),
+        transport,
+        shutdown,
+        stats,
+        workers,
+    )
+    .await;
     redis.close().await;
     if dropped > 0 {
         tracing::warn!(

@@ -18,3 +18,4 @@ pub mod settings;
 pub mod sweeper;
 pub mod transport;
 pub mod wakes;
+pub mod workers;

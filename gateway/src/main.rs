@@ -34,14 +34,11 @@ fn make_token(token: &Token) -> Result<(), String> {
 
 fn serve(settings: &Serve) -> Result<(), String> {
     start_log(&settings.log)?;
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    if let Some(threads) = settings.threads {
-        runtime.worker_threads(usize::from(threads));
-    }
-    let runtime = runtime
+    // For what is not done by the threads that serve.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| format!("threads can't be started: {error}"))?;
+        .map_err(|error| format!("no scheduler can be made: {error}"))?;
     runtime.block_on(gateway::run(settings))
 }
 

@@ -139,8 +139,8 @@ pub struct Redis {
     /// Load the library where it is missing or older
     #[arg(long, env = "LOCKLESS_DEPLOY")]
     pub deploy: bool,
-    /// Connections for ordinary calls, to each primary
-    #[arg(long = "redis-pool", env = "LOCKLESS_REDIS_POOL", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256), value_name = "N")]
+    /// Connections for ordinary calls, of each thread to each primary
+    #[arg(long = "redis-pool", env = "LOCKLESS_REDIS_POOL", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256), value_name = "N")]
     pub pool: u16,
     /// The time a call may take
     #[arg(long = "redis-timeout-ms", env = "LOCKLESS_REDIS_TIMEOUT_MS", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=600_000), value_name = "MS")]

@@ -28,7 +28,7 @@ fn prepare(gateway: &Gateway, cell: &str, route: &Route) {
             "pools": ["default", "pool-1"], "labels": ["require-1"],
         }),
     );
-    if route.path_arguments().any(|name| name == "job") {
+    if route.path_arguments.contains(&"job") {
         let job = json!({ "session": "session-1", "payload": { "text": "hello" }, "job": "job-1" });
         call("POST", "/v1/jobs", job);
     }
@@ -36,7 +36,7 @@ fn prepare(gateway: &Gateway, cell: &str, route: &Route) {
 
 /// The request of a route with the examples of these arguments.
 fn request(route: &Route, wanted: impl Fn(&Argument) -> bool) -> (String, Map<String, Value>) {
-    let in_path: Vec<&str> = route.path_arguments().collect();
+    let in_path = &route.path_arguments;
     let mut path = route.path.to_owned();
     let mut rest = Map::new();
     for argument in route.function.args.iter().chain(&route.function.options) {
@@ -185,7 +185,7 @@ fn every_argument_refuses_another_type_and_names_itself() {
     let (_server, gateway) = with_gateway(&[]);
     for route in contract::routes().iter().filter(|route| !route.has_query()) {
         let arguments = route.function.args.iter().chain(&route.function.options);
-        let in_path: Vec<&str> = route.path_arguments().collect();
+        let in_path = &route.path_arguments;
         for argument in arguments.filter(|argument| !argument.is_json()) {
             if in_path.contains(&argument.name.as_str()) {
                 continue;

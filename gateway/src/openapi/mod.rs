@@ -54,7 +54,7 @@ pub fn document(wait_limit_ms: u64) -> Value {
 
 fn operation(route: &Route, wait_limit_ms: u64) -> Value {
     let function = route.function;
-    let in_path: Vec<&str> = route.path_arguments().collect();
+    let in_path = &route.path_arguments;
     let mut parameters = vec![
         json!({ "$ref": "#/components/parameters/cell" }),
         json!({ "$ref": "#/components/parameters/request_id" }),
@@ -94,7 +94,7 @@ fn operation(route: &Route, wait_limit_ms: u64) -> Value {
         "responses": responses(function),
     });
     if !route.has_query() {
-        let (schema, required) = schema::body(function, &in_path, wait_limit_ms);
+        let (schema, required) = schema::body(function, in_path, wait_limit_ms);
         operation["requestBody"] = json!({
             "required": required,
             "content": { "application/json": { "schema": schema } },

@@ -183,7 +183,7 @@ fn field(field: &Field) -> String {
 /// A line to paste, with the required arguments.
 fn curl(route: &Route) -> String {
     let function = route.function;
-    let in_path: Vec<&str> = route.path_arguments().collect();
+    let in_path = &route.path_arguments;
     let mut path = route.path.to_owned();
     let mut rest = Map::new();
     for argument in &function.args {

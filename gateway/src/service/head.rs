@@ -1,8 +1,10 @@
 //! What the headers of a request say.
 
 use std::cell::Cell;
-use std::net::IpAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
+use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
@@ -30,7 +32,8 @@ pub(super) fn request_id(headers: &HeaderMap) -> HeaderValue {
         .filter(|id| !id.is_empty() && id.len() <= REQUEST_ID_BYTES && id.to_str().is_ok());
     match given {
         Some(id) => id.clone(),
-        None => HeaderValue::try_from(fresh_key()).unwrap_or(HeaderValue::from_static("-")),
+        None => HeaderValue::from_maybe_shared(Bytes::from(fresh_key()))
+            .unwrap_or(HeaderValue::from_static("-")),
     }
 }
 
@@ -43,7 +46,7 @@ thread_local! {
 pub(super) fn fresh_key() -> String {
     let next = LAST.get().unwrap_or_else(random).wrapping_add(1);
     LAST.set(Some(next));
-    format!("{next:032x}")
+    HEXLOWER.encode(&next.to_be_bytes())
 }
 
 fn random() -> u128 {
@@ -61,16 +64,15 @@ fn random() -> u128 {
 /// Whether the host that was asked for is an address or `localhost`.
 pub(super) fn names_this_machine(head: &Parts) -> bool {
     let given = head.headers.get(HOST).and_then(|host| host.to_str().ok());
-    let authority = given.or(head.uri.authority().map(Authority::as_str));
-    let parsed = authority.and_then(|text| text.parse::<Authority>().ok());
-    parsed.is_some_and(|authority| {
-        let host = authority.host();
-        let bare = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'))
-            .unwrap_or(host);
-        bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
-    })
+    let Some(authority) = given.or(head.uri.authority().map(Authority::as_str)) else {
+        return false;
+    };
+    if let Some(rest) = authority.strip_prefix('[') {
+        let address = rest.split(']').next().unwrap_or_default();
+        return address.parse::<Ipv6Addr>().is_ok();
+    }
+    let host = authority.split(':').next().unwrap_or_default();
+    host.eq_ignore_ascii_case("localhost") || host.parse::<Ipv4Addr>().is_ok()
 }
 
 /// The caller's key for a second try.

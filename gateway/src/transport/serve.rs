@@ -17,6 +17,7 @@ use super::stats::Open;
 use super::wire::Stream;
 use super::{Handler, Listener, Shutdown, TlsReloader, TransportSettings, TransportStats};
 use crate::problem::Problem;
+use crate::workers::Workers;
 
 /// The pause after the system could not give a connection, most often because too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -45,6 +46,7 @@ pub async fn serve<H: Handler>(
     settings: TransportSettings,
     shutdown: Shutdown,
     stats: Arc<TransportStats>,
+    workers: Arc<Workers>,
 ) -> usize {
     let most = u32::try_from(settings.max_connections).unwrap_or(u32::MAX);
     let places = Arc::new(Semaphore::new(most as usize));
@@ -65,7 +67,10 @@ pub async fn serve<H: Handler>(
         match Arc::clone(&places).try_acquire_owned() {
             Ok(place) => {
                 let open = server.stats.accept();
-                tokio::spawn(connection(Arc::clone(&server), socket, place, open));
+                // A socket belongs to the scheduler it was made in, and changes over as a plain one.
+                if let Ok(socket) = socket.into_std() {
+                    workers.spawn(connection(Arc::clone(&server), socket, place, open));
+                }
             }
             Err(_) => {
                 server.stats.refuse();
@@ -121,10 +126,13 @@ fn is_of_the_client(error: &io::Error) -> bool {
 
 async fn connection<H: Handler>(
     server: Arc<Server<H>>,
-    socket: TcpStream,
+    socket: std::net::TcpStream,
     _place: OwnedSemaphorePermit,
     _open: Open,
 ) {
+    let Ok(socket) = TcpStream::from_std(socket) else {
+        return;
+    };
     let stream = match &server.tls {
         None => Stream::Plain(socket),
         // Boxed, because a handshake is much larger than what remains of it.

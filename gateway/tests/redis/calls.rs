@@ -1,7 +1,8 @@
 //! Calls and batches on one server.
 
-use lockless_gateway::backend::{Durability, Failure, Reply};
+use lockless_gateway::backend::{Durability, Failure, Redis, RedisSettings, Reply};
 use lockless_gateway::wakes::{Topic, Wakes};
+use lockless_gateway::workers::Workers;
 
 use crate::support::{
     call, cell, dispatch, link, ready, register, send, server, start, version, writing,
@@ -145,7 +146,7 @@ async fn the_gauges_count_connections_and_calls() {
     let server = server();
     let redis = start(&server.url());
     ready(&redis).await;
-    crate::support::until("both connections", async || redis.gauges().connections == 2).await;
+    crate::support::until("its connection", async || redis.gauges().connections == 1).await;
     assert_eq!(
         (redis.gauges().in_flight, redis.gauges().reconnects),
         (0, 0)
@@ -154,4 +155,35 @@ async fn the_gauges_count_connections_and_calls() {
     crate::support::until("no connections", async || redis.gauges().connections == 0).await;
     let late = redis.call(version(&cell()), Durability::Primary).await;
     assert!(matches!(late, Err(Failure::Away(_))), "{late:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_thread_has_connections_of_its_own() {
+    let server = server();
+    let workers = Workers::start(3).expect("threads");
+    let settings = RedisSettings {
+        pool_size: 2,
+        ..RedisSettings::new(server.url())
+    };
+    let redis = Redis::start(settings, &workers).expect("settings");
+    ready(&redis).await;
+    crate::support::until("all", async || redis.gauges().connections == 6).await;
+    let (sender, mut outcomes) = tokio::sync::mpsc::unbounded_channel();
+    for _ in 0..3 {
+        let (redis, sender) = (redis.clone(), sender.clone());
+        workers.spawn(async move {
+            let outcome = redis.call(version(&cell()), Durability::Primary).await;
+            let _ = sender.send((Workers::here().is_some(), outcome.is_ok()));
+        });
+    }
+    for _ in 0..3 {
+        assert_eq!(outcomes.recv().await, Some((true, true)));
+    }
+    // Those who are on none of the threads are served as well.
+    assert!(
+        redis
+            .call(version(&cell()), Durability::Primary)
+            .await
+            .is_ok()
+    );
 }

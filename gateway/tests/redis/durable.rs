@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockless_gateway::backend::{Durability, Failure, Redis, RedisSettings, Reply};
+use lockless_gateway::workers::Workers;
 use lockless_servers::{Cluster, Standalone};
 
 use crate::support::{
@@ -15,7 +16,7 @@ fn impatient(url: &str) -> Arc<Redis> {
         wait_timeout: Duration::from_millis(300),
         ..RedisSettings::new(url)
     };
-    Redis::start(settings).expect("settings")
+    Redis::start(settings, &Workers::none()).expect("settings")
 }
 
 fn replica_of(server: &Standalone) -> Standalone {
@@ -137,7 +138,7 @@ async fn a_full_redis_still_confirms_what_gives_capacity_back() {
 async fn many_durable_writes_share_their_confirmations() {
     let server = server();
     let _replica = replica_of(&server);
-    let redis = Redis::start(RedisSettings::new(server.url())).expect("settings");
+    let redis = Redis::start(RedisSettings::new(server.url()), &Workers::none()).expect("settings");
     register(&redis, &cell(), "n1").await;
     send(server.port(), "CONFIG RESETSTAT");
     let callers: Vec<_> = (0..500)
@@ -181,7 +182,11 @@ async fn in_a_cluster_each_primary_confirms_its_own_part_of_a_batch() {
     for node in cluster.primaries() {
         load(node.port(), lockless_functions::LIBRARY);
     }
-    let redis = Redis::start(RedisSettings::new(cluster.urls()[0].clone())).expect("settings");
+    let redis = Redis::start(
+        RedisSettings::new(cluster.urls()[0].clone()),
+        &Workers::none(),
+    )
+    .expect("settings");
     ready(&redis).await;
     let cells: Vec<_> = (0..8)
         .map(|number| lockless_gateway::backend::Cell::new(&format!("c:{{{number}}}")))

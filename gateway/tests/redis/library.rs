@@ -2,6 +2,7 @@
 
 use lockless_functions::{LIBRARY, VERSION};
 use lockless_gateway::backend::{Durability, Failure, Redis, RedisSettings};
+use lockless_gateway::workers::Workers;
 use lockless_servers::{Cluster, Standalone};
 
 use crate::support::{cell, load, not_ready, ready, send, start, version};
@@ -21,7 +22,7 @@ fn deploying(url: &str) -> std::sync::Arc<Redis> {
         deploy: true,
         ..RedisSettings::new(url)
     };
-    Redis::start(settings).expect("settings")
+    Redis::start(settings, &Workers::none()).expect("settings")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use lockless_gateway::backend::{Durability, Redis, RedisSettings};
+use lockless_gateway::workers::Workers;
 use lockless_servers::Standalone;
 
 use crate::support::{cell, not_ready, ready, start, version};
 
 fn refused(settings: RedisSettings) -> String {
-    match Redis::start(settings) {
+    match Redis::start(settings, &Workers::none()) {
         Ok(_) => panic!("it was taken"),
         Err(error) => error.to_string(),
     }
@@ -84,7 +85,7 @@ async fn a_password_may_stand_in_the_url_or_beside_it() {
         ..RedisSettings::new(url)
     };
     for settings in [in_url, beside] {
-        ready(&Redis::start(settings).expect("settings")).await;
+        ready(&Redis::start(settings, &Workers::none()).expect("settings")).await;
     }
 }
 
@@ -113,7 +114,7 @@ async fn a_client_shows_its_certificate_when_it_has_to() {
         deploy: true,
         ..RedisSettings::new(server.url())
     };
-    let without = Redis::start(settings(None, None)).expect("settings");
+    let without = Redis::start(settings(None, None), &Workers::none()).expect("settings");
     ready(&without).await;
     let root_cert = ca
         .as_ref()
@@ -127,8 +128,9 @@ async fn a_client_shows_its_certificate_when_it_has_to() {
         .arg(&["SET", "tls-auth-clients", "yes"])
         .exec(&mut client.get_connection().expect("a connection"))
         .expect("CONFIG SET");
-    ready(&Redis::start(settings(Some(cert), Some(key))).expect("settings")).await;
-    let refused = Redis::start(settings(None, None)).expect("settings");
+    ready(&Redis::start(settings(Some(cert), Some(key)), &Workers::none()).expect("settings"))
+        .await;
+    let refused = Redis::start(settings(None, None), &Workers::none()).expect("settings");
     not_ready(&refused, &["CertificateRequired"]).await;
 }
 
@@ -143,7 +145,7 @@ async fn tls_trusts_the_authority_it_is_given_and_no_other() {
             deploy: true,
             ..RedisSettings::new(url)
         };
-        let redis = Redis::start(settings).expect("settings");
+        let redis = Redis::start(settings, &Workers::none()).expect("settings");
         ready(&redis).await;
         redis
             .call(version(&cell()), Durability::Primary)
@@ -155,5 +157,5 @@ async fn tls_trusts_the_authority_it_is_given_and_no_other() {
         insecure: true,
         ..RedisSettings::new(server.url())
     };
-    ready(&Redis::start(trusting).expect("settings")).await;
+    ready(&Redis::start(trusting, &Workers::none()).expect("settings")).await;
 }

@@ -12,6 +12,7 @@ use lockless_functions::LIBRARY;
 use lockless_gateway::backend::{
     Call, Cell, Durability, Failure, Redis, RedisSettings, Reply, Status,
 };
+use lockless_gateway::workers::Workers;
 use lockless_servers::{Standalone, StandaloneBuilder};
 
 /// How long anything may take on a busy machine.
@@ -88,7 +89,7 @@ pub fn text(value: &redis::Value) -> String {
 }
 
 pub fn start(url: &str) -> Arc<Redis> {
-    Redis::start(RedisSettings::new(url)).expect("settings")
+    Redis::start(RedisSettings::new(url), &Workers::none()).expect("settings")
 }
 
 /// Waits for a condition.

@@ -118,7 +118,7 @@ async fn thousands_who_wait_share_one_subscription_one_connection_and_one_call()
         panic!("a count was expected")
     };
     assert_eq!(count[1], redis::Value::Int(1));
-    assert_eq!(redis.gauges().connections, 3);
+    assert_eq!(redis.gauges().connections, 2);
     for watch in &mut watches {
         while woken_within(watch, Duration::ZERO).await {}
     }
@@ -160,7 +160,7 @@ async fn the_subscription_ends_when_nobody_has_waited_for_a_while() {
         drop(watch);
         until("the end of the subscription", async || channels() == 0).await;
         until("the end of its connection", async || {
-            redis.gauges().connections == 2
+            redis.gauges().connections == 1
         })
         .await;
     }

@@ -13,6 +13,7 @@ use lockless_gateway::transport::{
     Body, BodyLimits, Handler, Peer, Shutdown, ShutdownTrigger, TlsReloader, TransportSettings,
     TransportStats, bind, read_body, serve,
 };
+use lockless_gateway::workers::Workers;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -128,12 +129,15 @@ impl Running {
             big: Bytes::from(vec![b'x'; BIG_BYTES]),
         };
         let (address, tls) = (listener.addr(), listener.tls_reloader());
+        // Several threads, as in the gateway itself.
+        let workers = Workers::start(2).expect("threads");
         let served = serve(
             listener,
             Arc::new(handler),
             settings,
             shutdown,
             Arc::clone(&stats),
+            workers,
         );
         let served = runtime.spawn(served);
         drop(guard);

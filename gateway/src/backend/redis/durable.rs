@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use lockless_topology::Address;
 use redis::{Cmd, RedisResult, Value};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -53,7 +54,14 @@ impl Durable {
             let (access, stats) = (Arc::clone(&manner.access), Arc::clone(&manner.stats));
             let worker = Worker {
                 address: address.clone(),
-                link: Link::start(access, address.clone(), patience, stats, None),
+                link: Link::start(
+                    &Handle::current(),
+                    access,
+                    address.clone(),
+                    patience,
+                    stats,
+                    None,
+                ),
                 patience,
                 wait_timeout: manner.wait_timeout,
             };

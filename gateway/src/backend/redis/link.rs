@@ -7,6 +7,7 @@ use std::time::Duration;
 use lockless_topology::Address;
 use redis::aio::MultiplexedConnection;
 use redis::{PushInfo, PushKind};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -72,8 +73,9 @@ impl Opened {
 }
 
 impl Link {
-    /// Begins to connect. `patience` is how long a reply may take before the connection is given up.
+    /// Begins to connect, on this scheduler. `patience` is how long a reply may take before the connection is given up.
     pub(crate) fn start(
+        runtime: &Handle,
         access: Arc<Access>,
         address: Address,
         patience: Duration,
@@ -91,7 +93,7 @@ impl Link {
         };
         Self {
             state,
-            task: tokio::spawn(keeper.keep()),
+            task: runtime.spawn(keeper.keep()),
         }
     }
 

@@ -31,6 +31,7 @@ pub use self::settings::{BadSettings, RedisSettings};
 use self::under_way::UnderWay;
 use self::watcher::Watcher;
 use super::{Call, Cell, Durability, Failure, Gauges, Reply, Status};
+use crate::workers::Workers;
 
 /// How often a call is sent at most: it may have to follow its cell, or a connection may break under it.
 const ATTEMPTS: usize = 4;
@@ -68,12 +69,16 @@ impl View {
 impl Redis {
     /// Begins to connect, and goes on for ever. It fails for settings that can't be right; a server that is away is just
     /// not ready.
-    pub fn start(settings: RedisSettings) -> Result<Arc<Self>, BadSettings> {
+    pub fn start(
+        settings: RedisSettings,
+        workers: &Arc<Workers>,
+    ) -> Result<Arc<Self>, BadSettings> {
         let resolved = settings.resolve()?;
         let manner = Arc::new(Manner {
             access: Arc::new(resolved.servers),
             stats: Arc::new(LinkStats::default()),
             pool_size: settings.pool_size,
+            workers: Arc::clone(workers),
             call_timeout: settings.call_timeout,
             wait_timeout: settings.wait_timeout,
         });

@@ -7,19 +7,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use lockless_topology::Address;
 use redis::{Cmd, Value};
-use tokio::time::timeout;
+use tokio::runtime::Handle;
 
 use super::access::Access;
 use super::answer::{Trouble, lost, read};
 use super::durable::Durable;
 use super::link::{Link, LinkStats, OnPush, Opened};
 use crate::backend::{Call, Durability, Failure, Reply};
+use crate::workers::Workers;
 
 /// How servers are spoken to.
 pub(super) struct Manner {
     pub(super) access: Arc<Access>,
     pub(super) stats: Arc<LinkStats>,
+    /// Connections for each worker.
     pub(super) pool_size: usize,
+    pub(super) workers: Arc<Workers>,
     pub(super) call_timeout: Duration,
     pub(super) wait_timeout: Duration,
 }
@@ -35,18 +38,32 @@ pub(super) struct Server {
 }
 
 impl Manner {
-    /// A connection that is kept.
+    /// A connection that is kept, for those who are on no worker.
     pub(super) fn link(&self, address: &Address, on_push: Option<OnPush>) -> Link {
+        self.link_on(&Handle::current(), address, on_push)
+    }
+
+    fn link_on(&self, runtime: &Handle, address: &Address, on_push: Option<OnPush>) -> Link {
         let (access, stats) = (Arc::clone(&self.access), Arc::clone(&self.stats));
-        Link::start(access, address.clone(), self.call_timeout, stats, on_push)
+        Link::start(
+            runtime,
+            access,
+            address.clone(),
+            self.call_timeout,
+            stats,
+            on_push,
+        )
     }
 }
 
 impl Server {
     pub(super) fn start(address: Address, manner: Arc<Manner>) -> Self {
-        let links = (0..manner.pool_size.max(1))
-            .map(|_| manner.link(&address, None))
-            .collect();
+        let mut links = Vec::new();
+        for runtime in manner.workers.runtimes() {
+            for _ in 0..manner.pool_size.max(1) {
+                links.push(manner.link_on(runtime, &address, None));
+            }
+        }
         Self {
             address,
             manner,
@@ -126,16 +143,9 @@ impl Server {
     }
 
     async fn send_one(&self, opened: &mut Opened, command: &Cmd) -> Result<Vec<Value>, Trouble> {
-        match timeout(
-            self.manner.call_timeout,
-            opened.connection.send_packed_command(command),
-        )
-        .await
-        {
-            Ok(Ok(value)) => Ok(vec![value]),
-            Ok(Err(error)) => Err(lost(&self.address, &error)),
-            Err(_) => Err(Trouble::Final(Failure::Slow)),
-        }
+        let sent = opened.connection.send_packed_command(command).await;
+        sent.map(|value| vec![value])
+            .map_err(|error| lost(&self.address, &error))
     }
 
     async fn send_many(
@@ -147,20 +157,22 @@ impl Server {
         let sending = opened
             .connection
             .send_packed_commands(&pipeline, 0, pipeline.len());
-        match timeout(self.manner.call_timeout, sending).await {
-            Ok(Ok(values)) => Ok(values),
-            Ok(Err(error)) => Err(lost(&self.address, &error)),
-            Err(_) => Err(Trouble::Final(Failure::Slow)),
-        }
+        sending.await.map_err(|error| lost(&self.address, &error))
     }
 
-    /// The links in turn, those that are open first.
+    /// The links of this worker in turn, then those of others; those that are open first.
     fn link(&self) -> &Link {
-        let first = self.next.fetch_add(1, Ordering::Relaxed) % self.links.len();
-        let in_turn =
-            (0..self.links.len()).map(|step| &self.links[(first + step) % self.links.len()]);
-        let mut open = in_turn.filter(|link| link.is_open());
-        open.next().unwrap_or(&self.links[first])
+        let size = self.manner.pool_size.max(1);
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        let first = match Workers::here() {
+            Some(worker) => worker * size + turn % size,
+            None => turn,
+        };
+        let count = self.links.len();
+        let mut in_turn = (first..first + count).map(|at| &self.links[at % count]);
+        in_turn
+            .find(|link| link.is_open())
+            .unwrap_or(&self.links[first % count])
     }
 }
 

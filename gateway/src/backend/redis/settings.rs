@@ -30,7 +30,7 @@ pub struct RedisSettings {
     pub tls_key: Option<PathBuf>,
     /// Trust any certificate.
     pub insecure: bool,
-    /// Connections for ordinary calls, to each primary.
+    /// Connections for ordinary calls of each thread, to each primary.
     pub pool_size: usize,
     /// The time making a connection may take.
     pub connect_timeout: Duration,
@@ -55,7 +55,7 @@ impl RedisSettings {
             tls_cert: None,
             tls_key: None,
             insecure: false,
-            pool_size: 2,
+            pool_size: 1,
             connect_timeout: Duration::from_secs(1),
             call_timeout: Duration::from_secs(2),
             wait_timeout: Duration::from_secs(1),

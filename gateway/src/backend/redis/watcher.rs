@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use lockless_topology::{Address, Primary, Way, cluster_primaries, latest_epoch};
 use redis::Cmd;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -55,7 +56,14 @@ impl Watcher {
                     let (access, stats) = (Arc::clone(&access), Arc::clone(&manner.stats));
                     (
                         address.clone(),
-                        Link::start(access, address.clone(), ANSWER_WITHIN, stats, None),
+                        Link::start(
+                            &Handle::current(),
+                            access,
+                            address.clone(),
+                            ANSWER_WITHIN,
+                            stats,
+                            None,
+                        ),
                     )
                 })
                 .collect(),

@@ -101,8 +101,9 @@ impl Service {
         peer.allow(wait.time + MARGIN);
         let mut deadline = Instant::now() + wait.time;
         // Whoever watches before looking misses nothing.
-        let mut watch = self.wakes.watch(&asked.cell, wait.topic.clone()).await?;
-        let first = self.redis_call(call.clone(), asked.durability).await?;
+        // Calls are boxed here: they are large, and only the wait between them lasts.
+        let mut watch = Box::pin(self.wakes.watch(&asked.cell, wait.topic.clone())).await?;
+        let first = Box::pin(self.redis_call(call.clone(), asked.durability)).await?;
         if wait.is_over(&first) {
             return Ok(first);
         }
@@ -121,8 +122,8 @@ impl Service {
             if Instant::now() >= deadline {
                 break;
             }
-            self.wakes.listen(&asked.cell).await?;
-            let reply = self.redis_call(call.clone(), asked.durability).await?;
+            Box::pin(self.wakes.listen(&asked.cell)).await?;
+            let reply = Box::pin(self.redis_call(call.clone(), asked.durability)).await?;
             let soon = wait.soon(&reply);
             if wait.is_over(&reply) || (!soon.is_empty() && soon != wait.soon(&first)) {
                 return Ok(reply);

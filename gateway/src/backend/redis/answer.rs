@@ -8,7 +8,7 @@ use crate::backend::{Failure, Reply};
 use crate::contract;
 
 /// What is wrong with one call, for now or for good.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Trouble {
     /// It stands.
     Final(Failure),

@@ -113,6 +113,19 @@ impl Link {
         self.named(state)
     }
 
+    /// The connection, if it is open now.
+    pub(super) fn open_now(&self) -> Option<Opened> {
+        let state = self.state.borrow();
+        let State::Open { connection, number } = &*state else {
+            return None;
+        };
+        Some(Opened {
+            connection: connection.clone(),
+            number: *number,
+            state: Arc::clone(&self.state),
+        })
+    }
+
     /// The same, but a link that is broken has until then to be open again.
     pub(super) async fn reopened(&self, within: Duration) -> Result<Opened, String> {
         let mut receiver = self.state.subscribe();

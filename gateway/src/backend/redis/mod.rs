@@ -21,8 +21,9 @@ use std::time::Duration;
 use lockless_topology::Address;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
+use self::answer::Trouble;
 pub(crate) use self::link::Link;
 use self::link::{LinkStats, OnPush};
 use self::map::Map;
@@ -104,7 +105,21 @@ impl Redis {
 
     /// Makes one call.
     pub async fn call(&self, call: Call, durability: Durability) -> Result<Reply, Failure> {
-        let mut outcomes = self.batch(vec![call], durability).await;
+        let deadline = self.deadline(durability);
+        let mut trouble = None;
+        if durability == Durability::Primary || !call.writes {
+            let _counted = InFlight::new(&self.in_flight, 1);
+            match timeout_at(deadline, self.call_once(&call)).await {
+                Ok(None) => {}
+                Ok(Some(Ok(reply))) => return Ok(reply),
+                Ok(Some(Err(Trouble::Final(failure)))) => return Err(failure),
+                Ok(Some(Err(other))) => trouble = Some(other),
+                Err(_) => return Err(self.slow()),
+            }
+        }
+        // Boxed, because it is large and rare.
+        let mut outcomes =
+            Box::pin(self.until_done(vec![call], trouble, durability, deadline)).await;
         outcomes
             .pop()
             .unwrap_or_else(|| Err(Failure::Away("there was no call".to_owned())))
@@ -116,20 +131,47 @@ impl Redis {
         calls: Vec<Call>,
         durability: Durability,
     ) -> Vec<Result<Reply, Failure>> {
-        let _counted = InFlight::new(&self.in_flight, calls.len());
+        let deadline = self.deadline(durability);
+        self.until_done(calls, None, durability, deadline).await
+    }
+
+    fn deadline(&self, durability: Durability) -> Instant {
         let allowed = match durability {
             Durability::Primary => self.manner.call_timeout,
             Durability::Replica => self.manner.call_timeout + self.manner.wait_timeout,
         };
-        let mut under_way = UnderWay::new(&calls);
+        Instant::now() + allowed
+    }
+
+    /// The way of nearly every call: over a connection that is open, to where its cell was last seen.
+    async fn call_once(&self, call: &Call) -> Option<Result<Reply, Trouble>> {
+        let map = self.view.borrow().map.clone()?;
+        map.server_of(&call.cell)?.send_now(call).await
+    }
+
+    /// Makes calls as often as need be. One that was tried before brings what it met.
+    async fn until_done(
+        &self,
+        calls: Vec<Call>,
+        met: Option<Trouble>,
+        durability: Durability,
+        deadline: Instant,
+    ) -> Vec<Result<Reply, Failure>> {
+        let _counted = InFlight::new(&self.in_flight, calls.len());
+        let mut under_way = UnderWay::new(&calls, met);
         // Whatever has no outcome by then is slow.
-        let _ = timeout(allowed, self.try_until_done(&mut under_way, durability)).await;
+        let _ = timeout_at(deadline, self.try_until_done(&mut under_way, durability)).await;
         let outcomes = under_way.outcomes();
         if outcomes.contains(&Err(Failure::Slow)) {
-            // It may be that another server is to be asked by now.
-            self.manner.stats.changed.notify_one();
+            self.slow();
         }
         outcomes
+    }
+
+    /// A call had no answer: it may be that another server is to be asked by now.
+    fn slow(&self) -> Failure {
+        self.manner.stats.changed.notify_one();
+        Failure::Slow
     }
 
     /// Whether calls can be made, as far as is known without asking.
@@ -201,25 +243,25 @@ impl Redis {
 
     async fn try_until_done(&self, under_way: &mut UnderWay<'_>, durability: Durability) {
         let mut resend_until = None;
-        for attempt in 1..=ATTEMPTS {
+        for _ in 0..ATTEMPTS {
+            if under_way.is_elsewhere() {
+                self.look_again().await;
+            }
             let Some(map) = self.map().await else {
                 let Status::NotReady(why) = self.status() else {
                     continue;
                 };
                 return under_way.none_can_be_sent(&why);
             };
-            under_way.send(&map, durability).await;
-            if under_way.is_done() || attempt == ATTEMPTS {
-                return;
-            }
-            if under_way.is_elsewhere() {
-                self.look_again().await;
-            }
             if let Some(server) = under_way.lost_on(&map) {
                 let until = *resend_until.get_or_insert_with(|| Instant::now() + RESEND_WITHIN);
                 server
                     .reopened(until.saturating_duration_since(Instant::now()))
                     .await;
+            }
+            under_way.send(&map, durability).await;
+            if under_way.is_done() {
+                return;
             }
         }
     }

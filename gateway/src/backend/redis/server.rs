@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lockless_topology::Address;
-use redis::{Cmd, Value};
+use redis::{Cmd, RedisError};
 use tokio::runtime::Handle;
 
 use super::access::Access;
@@ -90,6 +90,18 @@ impl Server {
         self.pipe(commands, calls.len()).await
     }
 
+    /// Sends one call over a connection that is open now, if there is one.
+    pub(super) async fn send_now(&self, call: &Call) -> Option<Result<Reply, Trouble>> {
+        let mut opened = self.link().open_now()?;
+        let command = fcall(call);
+        Some(
+            match opened.connection.send_packed_command(&command).await {
+                Ok(value) => read(value),
+                Err(error) => Err(self.broke(&opened, &error)),
+            },
+        )
+    }
+
     /// Sends one call of a slot that is on its way here.
     pub(super) async fn send_asking(&self, call: &Call) -> Result<Reply, Trouble> {
         let commands = vec![redis::cmd("ASKING"), fcall(call)];
@@ -116,48 +128,33 @@ impl Server {
     }
 
     /// The replies to the last `count` commands.
-    async fn pipe(&self, mut commands: Vec<Cmd>, count: usize) -> Vec<Result<Reply, Trouble>> {
+    async fn pipe(&self, commands: Vec<Cmd>, count: usize) -> Vec<Result<Reply, Trouble>> {
         let mut opened = match self.link().opened().await {
             Ok(opened) => opened,
             Err(why) => return all(count, || Trouble::Final(Failure::Away(why.clone()))),
         };
-        let sent = match commands.pop() {
-            Some(only) if commands.is_empty() => self.send_one(&mut opened, &only).await,
-            Some(last) => {
-                commands.push(last);
-                self.send_many(&mut opened, commands).await
-            }
-            None => Ok(Vec::new()),
-        };
-        match sent {
-            Ok(values) => {
-                let skipped = values.len().saturating_sub(count);
-                values.into_iter().skip(skipped).map(read).collect()
-            }
-            Err(Trouble::Lost(why)) => {
-                opened.broke(&why);
-                all(count, || Trouble::Lost(why.clone()))
-            }
-            Err(_) => all(count, || Trouble::Final(Failure::Slow)),
-        }
-    }
-
-    async fn send_one(&self, opened: &mut Opened, command: &Cmd) -> Result<Vec<Value>, Trouble> {
-        let sent = opened.connection.send_packed_command(command).await;
-        sent.map(|value| vec![value])
-            .map_err(|error| lost(&self.address, &error))
-    }
-
-    async fn send_many(
-        &self,
-        opened: &mut Opened,
-        commands: Vec<Cmd>,
-    ) -> Result<Vec<Value>, Trouble> {
         let pipeline = piped(commands);
         let sending = opened
             .connection
             .send_packed_commands(&pipeline, 0, pipeline.len());
-        sending.await.map_err(|error| lost(&self.address, &error))
+        match sending.await {
+            Ok(values) => {
+                let skipped = values.len().saturating_sub(count);
+                values.into_iter().skip(skipped).map(read).collect()
+            }
+            Err(error) => {
+                let trouble = self.broke(&opened, &error);
+                all(count, || trouble.clone())
+            }
+        }
+    }
+
+    fn broke(&self, opened: &Opened, error: &RedisError) -> Trouble {
+        let trouble = lost(&self.address, error);
+        if let Trouble::Lost(why) = &trouble {
+            opened.broke(why);
+        }
+        trouble
     }
 
     /// The links of this worker in turn, then those of others; those that are open first.

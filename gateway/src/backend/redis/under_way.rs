@@ -36,11 +36,13 @@ struct Parcel {
 }
 
 impl<'a> UnderWay<'a> {
-    pub(super) fn new(calls: &'a [Call]) -> Self {
-        Self {
-            calls,
-            states: calls.iter().map(|_| State::Sent { lost: None }).collect(),
+    /// Calls that are to be sent. The first may have been tried before, and met this.
+    pub(super) fn new(calls: &'a [Call], met: Option<Trouble>) -> Self {
+        let mut states: Vec<State> = calls.iter().map(|_| State::Sent { lost: None }).collect();
+        if let (Some(first), Some(trouble)) = (states.first_mut(), met) {
+            first.note(Err(trouble));
         }
+        Self { calls, states }
     }
 
     pub(super) fn is_done(&self) -> bool {

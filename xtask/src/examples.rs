@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use lockless_servers::Standalone;
 
-use crate::{deploy, run};
+use crate::{deploy, python, run};
 
 /// Runs every example; the first that fails ends it, with its output.
 pub(crate) fn run() -> Result<()> {
@@ -32,21 +32,7 @@ fn run_python(dir: &Path, work: &Path, server: &Standalone) -> Result<usize> {
     if scripts.is_empty() {
         return Ok(0);
     }
-    need("python3", "--version", "the Python examples")?;
-    let venv = work.join("venv");
-    let python = venv.join("bin/python");
-    if !python.is_file() {
-        run::quietly(Command::new("python3").args(["-m", "venv"]).arg(&venv))
-            .context("a Python venv could not be made (Debian: apt-get install python3-venv)")?;
-    }
-    let has_client = Command::new(&python)
-        .args(["-c", "import redis"])
-        .stderr(Stdio::null())
-        .status()?
-        .success();
-    if !has_client {
-        run::quietly(Command::new(&python).args(["-m", "pip", "install", "--quiet", "redis"]))?;
-    }
+    let python = python::venv(&work.join("venv"), &["redis"])?;
     for script in &scripts {
         run_one(Command::new(&python).arg(script), server)?;
     }
@@ -58,8 +44,8 @@ fn run_node(dir: &Path, work: &Path, server: &Standalone) -> Result<usize> {
     if scripts.is_empty() {
         return Ok(0);
     }
-    need("node", "--version", "the Node examples")?;
-    need("npm", "--version", "the Node examples")?;
+    run::need("node", "the Node examples")?;
+    run::need("npm", "the Node examples")?;
     fs::create_dir_all(work).with_context(|| format!("{} could not be made", work.display()))?;
     if !work.join("node_modules/ioredis").is_dir() {
         let install = [
@@ -136,16 +122,4 @@ fn files_in(dir: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
-}
-
-fn need(program: &str, question: &str, what: &str) -> Result<()> {
-    let found = Command::new(program)
-        .arg(question)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    match found {
-        Ok(status) if status.success() => Ok(()),
-        _ => bail!("{what} need {program}, which is not there: install it"),
-    }
 }

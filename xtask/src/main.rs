@@ -4,6 +4,9 @@ mod bundle;
 mod ci;
 mod deploy;
 mod examples;
+mod gateway;
+mod openapi;
+mod python;
 mod run;
 mod test;
 mod up;
@@ -29,9 +32,11 @@ enum Command {
     Bundle(bundle::Arguments),
     /// Load the library into a Redis server, a Sentinel's primary or every primary of a Cluster
     DeployFunctions(deploy::Arguments),
-    /// Run all tests, then the examples
+    /// Run all tests, then the examples, then the gateway against its OpenAPI document
     Test(test::Arguments),
-    /// Start a private Redis server with the library loaded, and say how to call it
+    /// Hold a private gateway to its OpenAPI document, with schemathesis
+    Openapi,
+    /// Start a private Redis server, a gateway and a few nodes at work, and say how to call them
     Up(up::Arguments),
     /// Run what the project's checks run: format, lints, bundle, tests
     Ci,
@@ -47,6 +52,7 @@ fn main() -> ExitCode {
         Command::Bundle(arguments) => bundle::run(&arguments),
         Command::DeployFunctions(arguments) => deploy::run(&arguments).map_err(Into::into),
         Command::Test(arguments) => test::run(&arguments),
+        Command::Openapi => openapi::run(),
         Command::Up(arguments) => up::run(&arguments),
         Command::Ci => ci::run(),
     };

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use lockless_servers::Source;
@@ -51,6 +51,19 @@ pub(crate) fn quietly(command: &mut Command) -> Result<()> {
         bail!("`{line}` failed ({}):\n{stdout}{stderr}", output.status);
     }
     Ok(())
+}
+
+/// Fails with a sentence when a program is not there.
+pub(crate) fn need(program: &str, what: &str) -> Result<()> {
+    let found = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match found {
+        Ok(status) if status.success() => Ok(()),
+        _ => bail!("{what} need {program}, which is not there: install it"),
+    }
 }
 
 /// Starts this program again with containers built in, if Docker is the only place a server can come from.

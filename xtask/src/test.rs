@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{examples, run};
+use crate::{examples, openapi, run};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -18,7 +18,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             .args(["test", "--workspace"])
             .args(&arguments.cargo_arguments),
     )?;
-    examples::run()
+    examples::run()?;
+    openapi::run()
 }
 
 /// The same without further arguments, for `ci`.

@@ -5,10 +5,11 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use lockless_functions::api::{Argument, Function, Kind};
+use lockless_functions::api::{Argument, Function, Kind, Setting, SettingKind};
 use serde_json::value::RawValue;
 
 use super::fields::{Fields, Value};
+use crate::contract;
 use crate::problem::Problem;
 
 /// The field of those who wait.
@@ -235,7 +236,9 @@ fn one(
 ) -> Result<(), Problem> {
     let json = raw.get();
     match argument.kind {
-        Kind::Integer | Kind::Percent if is_number(json) => out.push(number(raw, body)),
+        Kind::Integer | Kind::Percent if is_number(json) => {
+            out.push(number(raw, argument.kind == Kind::Integer, body));
+        }
         Kind::Integer | Kind::Percent if argument.dash && json == "\"-\"" => {
             out.push(Bytes::from_static(b"-"));
         }
@@ -284,21 +287,32 @@ fn one_of_query(argument: &Argument, value: &str, out: &mut Vec<Bytes>) -> Resul
     Ok(())
 }
 
-/// A setting of the cell, which may be a number, a word or a boolean.
+/// A setting of the cell. One the contract does not know is passed on, for the library to refuse.
 fn setting(name: &str, value: &Value<'_>, body: &Bytes) -> Result<Bytes, Problem> {
-    match value {
-        Value::Json(raw) if is_number(raw.get()) || matches!(raw.get(), "true" | "false") => {
-            Ok(number(raw, body))
+    let known = contract::api()
+        .settings
+        .iter()
+        .find(|setting| setting.name == name);
+    let raw = match value {
+        Value::Json(raw) => raw,
+        Value::Query(values) => return Ok(Bytes::from(values.concat())),
+    };
+    let json = raw.get();
+    let given = match known {
+        Some(setting) if setting.is_boolean() => {
+            matches!(json, "true" | "false").then(|| part_of(body, raw))
         }
-        Value::Json(raw) => text(raw, body).ok_or_else(|| {
-            Problem::bad_argument(format!(
-                "the setting '{}' takes a number, a word or a boolean, given {}",
-                shortened(name),
-                shortened(raw.get())
-            ))
-        }),
-        Value::Query(values) => Ok(Bytes::from(values.concat())),
-    }
+        Some(setting) if setting.kind == SettingKind::Choice => text(raw, body),
+        Some(setting) if is_number(json) => {
+            Some(number(raw, setting.kind == SettingKind::Integer, body))
+        }
+        Some(_) => None,
+        None => Some(part_of(body, raw)),
+    };
+    let takes = known.map(Setting::takes).unwrap_or_default();
+    given.ok_or_else(|| {
+        Problem::bad_argument(format!("{name} takes {takes}, given {}", shortened(json)))
+    })
 }
 
 /// A JSON string's text; without a copy unless it has escapes.
@@ -326,15 +340,16 @@ fn part_of_text(body: &Bytes, part: &str) -> Bytes {
     }
 }
 
-/// A JSON number as the library reads it: 4.0 and 4e0 are 4.
-fn number(raw: &RawValue, body: &Bytes) -> Bytes {
+/// A JSON number as the library reads it, never in scientific notation: 4.0 and 4e0 are 4. What is to be whole and is
+/// not stays as it is, to be refused.
+fn number(raw: &RawValue, is_whole: bool, body: &Bytes) -> Bytes {
     let json = raw.get();
-    let plain = !json.contains(['.', 'e', 'E']) && json != "-0";
+    let is_plain = !json.contains(['.', 'e', 'E']) && json != "-0";
     match json.parse::<f64>() {
-        Ok(number) if !plain && number.is_finite() => {
-            // Written out with more decimals than anyone means, but never in scientific notation.
+        Ok(number) if !is_plain && number.is_finite() && (!is_whole || number.fract() == 0.0) => {
             let text = format!("{:.12}", number + 0.0);
-            Bytes::from(text.trim_end_matches('0').trim_end_matches('.').to_owned())
+            let short = text.trim_end_matches('0').trim_end_matches('.');
+            Bytes::from(short.to_owned())
         }
         _ => part_of(body, raw),
     }
@@ -392,7 +407,6 @@ fn shortened(given: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract;
 
     fn function(name: &str) -> &'static Function {
         contract::api()
@@ -539,6 +553,30 @@ mod tests {
         assert_eq!(
             marshalled("lockless_config", &[], json).as_deref(),
             Ok("heartbeat_ttl_ms 500 dry_run true events all")
+        );
+        for (json, sentence) in [
+            (
+                r#"{"heartbeat_ttl_ms": "500"}"#,
+                "heartbeat_ttl_ms takes a whole number from 100 to 1800000, given \"500\"",
+            ),
+            (
+                r#"{"dry_run": "true"}"#,
+                "dry_run takes one of true, false, given \"true\"",
+            ),
+            (
+                r#"{"events": 5}"#,
+                "events takes one of lifecycle, all, given 5",
+            ),
+        ] {
+            assert_eq!(
+                marshalled("lockless_config", &[], json),
+                Err(sentence.to_owned())
+            );
+        }
+        let tiny = r#"{"heartbeat_ttl_ms": 1e-9, "cpu_weight": 5e-1}"#;
+        assert_eq!(
+            marshalled("lockless_config", &[], tiny).as_deref(),
+            Ok("heartbeat_ttl_ms 1e-9 cpu_weight 0.5")
         );
     }
 

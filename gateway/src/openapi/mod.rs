@@ -217,12 +217,14 @@ fn schemas() -> Value {
                     "items": {
                         "type": "object",
                         "properties": {
-                            "function": { "type": "string", "enum": functions },
-                            "arguments": {
-                                "type": "object",
-                                "description": "what the function takes, those of its path included",
+                            "function": {
+                                "type": "string",
+                                "description": format!("one of {}", functions.join(", ")),
                             },
-                            "cell": { "type": "string" },
+                            "arguments": {
+                                "description": "an object of what the function takes, those of its path included",
+                            },
+                            "cell": { "type": ["string", "null"] },
                         },
                         "required": ["function"],
                         "additionalProperties": false,
@@ -319,4 +321,54 @@ fn others() -> Map<String, Value> {
         ),
         ("/docs".to_owned(), page("It, for reading.", "text/html")),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str));
+                members
+                    .values()
+                    .for_each(|member| references(member, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_route_is_there_and_every_reference_leads_somewhere() {
+        let document = document(1000);
+        for route in contract::routes() {
+            let method = route.method.as_str().to_lowercase();
+            assert!(
+                document["paths"][route.path][&method].is_object(),
+                "{}",
+                route.path
+            );
+        }
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        assert!(found.len() > 100);
+        for reference in found {
+            let place = reference.trim_start_matches('#');
+            assert!(document.pointer(place).is_some(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_absent_may_be_null_and_what_may_not_may_not() {
+        let document = document(1000);
+        let body =
+            &document["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"];
+        let properties = &body["schema"]["properties"];
+        assert_eq!(properties["session"]["type"], "string");
+        assert_eq!(properties["pool"]["type"], json!(["string", "null"]));
+        assert_eq!(properties["pool"].get("enum"), None);
+        assert_eq!(body["schema"]["required"], json!(["session", "payload"]));
+    }
 }

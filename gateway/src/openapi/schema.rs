@@ -150,12 +150,12 @@ pub(super) fn body(function: &Function, in_path: &[&str], wait_limit_ms: u64) ->
 
 /// What may be absent may be null as well.
 fn or_null(mut schema: Value) -> Value {
-    if let Some(kind) = schema["type"].as_str() {
+    if let Some(kind) = schema.get("type").and_then(Value::as_str) {
         schema["type"] = json!([kind, "null"]);
-        if let Some(values) = schema["enum"].as_array_mut() {
+        if let Some(values) = schema.get_mut("enum").and_then(Value::as_array_mut) {
             values.push(Value::Null);
         }
-    } else if let Some(kinds) = schema["anyOf"].as_array_mut() {
+    } else if let Some(kinds) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
         kinds.push(json!({ "type": "null" }));
     }
     schema

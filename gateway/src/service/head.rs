@@ -24,6 +24,7 @@ pub(super) const DURABILITY_REPLICA: HeaderValue = HeaderValue::from_static("dur
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const REQUEST_ID_BYTES: usize = 128;
+const KEY_BYTES: usize = 256;
 
 /// The caller's id for the request, or a new one.
 pub(super) fn request_id(headers: &HeaderMap) -> HeaderValue {
@@ -95,7 +96,8 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Probl
         .strip_prefix('"')
         .and_then(|key| key.strip_suffix('"'))
         .unwrap_or(key);
-    if bare.is_empty() {
+    let is_printable = bare.bytes().all(|byte| byte.is_ascii_graphic());
+    if bare.is_empty() || bare.len() > KEY_BYTES || !is_printable {
         return Err(wrong());
     }
     Ok(Some(bare))
@@ -168,7 +170,7 @@ mod tests {
         };
         assert_eq!(key("abc").ok().flatten().as_deref(), Some("abc"));
         assert_eq!(key("\"abc\"").ok().flatten().as_deref(), Some("abc"));
-        assert!(key("").is_err() && key("\"\"").is_err());
+        assert!(key("").is_err() && key("\"\"").is_err() && key("a b").is_err());
     }
 
     #[test]

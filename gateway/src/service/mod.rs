@@ -28,8 +28,14 @@ use crate::wakes::Wakes;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
-/// What is answered with a 5xx status in the normal course of things.
-const EXPECTED: [&str; 2] = ["NO_AVAILABLE_NODE", "CELL_MOVING"];
+/// What is answered with a 5xx status in the normal course of things, or logged once by whoever noticed it first.
+const EXPECTED: [&str; 5] = [
+    "NO_AVAILABLE_NODE",
+    "CELL_MOVING",
+    "NOT_READY",
+    "REDIS_AWAY",
+    "LIBRARY_MISSING",
+];
 
 /// What requests are answered with.
 pub struct Service {

@@ -1,7 +1,6 @@
 //! `cargo xtask up`: a private server with the library loaded, a gateway, and a few nodes at work, for trying things out.
 
 mod demo;
-mod gateway;
 
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -10,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use lockless_servers::Standalone;
 
+use crate::gateway::{self, Gateway};
 use crate::{deploy, run};
 use demo::Demo;
-use gateway::Gateway;
 
 const POLL: Duration = Duration::from_millis(200);
 const HTTP_PORT: u16 = 8080;
@@ -55,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut server = builder.start()?;
     deploy::load_quietly(&server.url())?;
-    let mut gateway = Gateway::start(&program, &server.url(), http_port(arguments))?;
+    let mut gateway = Gateway::start(&program, &server.url(), http_port(arguments), &[])?;
     let demo = if arguments.no_demo {
         None
     } else {

@@ -14,7 +14,7 @@ const PACKAGE: &str = "lockless-gateway";
 const STOP_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Builds the gateway and says where it is.
-pub(super) fn build() -> Result<PathBuf> {
+pub(crate) fn build() -> Result<PathBuf> {
     run::visibly(run::cargo().args(["build", "--package", PACKAGE, "--bin", PACKAGE]))?;
     let own = std::env::current_exe().context("this program's own place is unknown")?;
     // Both are built with the same profile into the same directory.
@@ -26,14 +26,14 @@ pub(super) fn build() -> Result<PathBuf> {
 }
 
 /// A running gateway.
-pub(super) struct Gateway {
+pub(crate) struct Gateway {
     child: Child,
     address: String,
 }
 
 impl Gateway {
-    /// Starts it and waits until it listens.
-    pub(super) fn start(program: &Path, redis_url: &str, port: u16) -> Result<Self> {
+    /// Starts it and waits until it listens. Port 0 is any free one.
+    pub(crate) fn start(program: &Path, redis_url: &str, port: u16, more: &[&str]) -> Result<Self> {
         let mut command = Command::new(program);
         command
             .args([
@@ -42,6 +42,7 @@ impl Gateway {
                 "--listen",
                 &format!("127.0.0.1:{port}"),
             ])
+            .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let mut child = lockless_servers::launch(command)
@@ -63,12 +64,12 @@ impl Gateway {
     }
 
     /// Where it listens, such as `http://127.0.0.1:8080`.
-    pub(super) fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
     /// How it ended, if it has.
-    pub(super) fn ended(&mut self) -> Option<String> {
+    pub(crate) fn ended(&mut self) -> Option<String> {
         match self.child.try_wait() {
             Ok(status) => status.map(|status| status.to_string()),
             Err(error) => Some(error.to_string()),
@@ -76,7 +77,7 @@ impl Gateway {
     }
 
     /// Lets it finish what is under way, and ends it.
-    pub(super) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         if self.ended().is_some() {
             return;
         }

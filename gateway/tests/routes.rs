@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use lockless_functions::api::{Argument, FieldKind, Function, Kind, ReplyShape, Role};
 use lockless_gateway::contract::{self, Route};
 use lockless_gateway::openapi::example;
-use lockless_servers::Standalone;
+use lockless_servers::{Cluster, Standalone};
 use serde_json::{Map, Value, json};
-use support::{Answer, Gateway, a_cell, redis};
+use support::{Answer, Gateway, a_cell, load, redis};
 
 /// A node, and a job on it when the route is about one.
 fn prepare(gateway: &Gateway, cell: &str, route: &Route) {
@@ -127,12 +127,25 @@ fn fits(kind: FieldKind, value: &Value) -> bool {
 #[test]
 fn every_route_answers_what_the_contract_says() {
     let (_server, gateway) = with_gateway(&[]);
+    all_answer(&gateway);
+}
+
+#[test]
+fn every_route_answers_so_on_a_cluster() {
+    let cluster = Cluster::start(3).unwrap();
+    for url in cluster.urls() {
+        load(&url, lockless_functions::LIBRARY);
+    }
+    all_answer(&Gateway::start(&cluster.urls()[0], &[]));
+}
+
+fn all_answer(gateway: &Gateway) {
     for route in contract::routes() {
         let all = request(route, |argument| argument.name != "incarnation");
         for given in [request(route, is_required), all] {
             let cell = a_cell();
-            prepare(&gateway, &cell, route);
-            let answer = send(&gateway, route, &[("lockless-cell", &cell)], &given);
+            prepare(gateway, &cell, route);
+            let answer = send(gateway, route, &[("lockless-cell", &cell)], &given);
             let name = name_of(route);
             assert_eq!(answer.status, 200, "{name} {given:?}: {answer:?}");
             assert_eq!(answer.header("content-type"), "application/json", "{name}");

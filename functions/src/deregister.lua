@@ -21,15 +21,15 @@ local function deregister(root, arg)
   if arg.incarnation and (nodes.is_lost(rt) or arg.incarnation ~= tonumber(rt.incarnation)) then
     errors.stale_node(node)
   end
-  local held = nodes.held(c, node)
+  local settled = holds.of_jobs(c, node)
   local interrupted = redis.call('HGET', keys.info(root, node), 'indexing') == '1'
 
   -- first write
   holds.abandon(c, node, rt.incarnation)
   nodes.remove(c, node, rt, interrupted)
-  if held > 0 then settle.first(c) end
+  settle.first(c)
   cell.touch(c)
-  return held
+  return settled
 end
 
 return deregister

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::api::{Api, Argument, Function, Mode, ReplyShape};
+use crate::api::{Api, Argument, Function, Kind, Mode, ReplyShape};
 
 /// The Redis commands a bundle calls, in order. A user who may call the functions needs the right to each of them.
 pub fn commands(bundle: &str) -> BTreeSet<String> {
@@ -141,7 +141,11 @@ fn synopsis(function: &Function) -> String {
     for option in &function.options {
         let keyword = option.keyword.as_deref().unwrap_or_default();
         let star = if option.many.is_some() { "*" } else { "" };
-        words.push(format!("[{keyword} {}]{star}", shown(option)));
+        let value = match option.kind {
+            Kind::Flag => String::new(),
+            _ => format!(" {}", shown(option)),
+        };
+        words.push(format!("[{keyword}{value}]{star}"));
     }
     if function.rest.is_some() {
         words.push("[field value]*".to_owned());
@@ -150,7 +154,6 @@ fn synopsis(function: &Function) -> String {
 }
 
 fn shown(argument: &Argument) -> String {
-    use crate::api::Kind;
     match argument.kind {
         Kind::Pair => "src tgt".to_owned(),
         Kind::Choice => argument.values.join("|"),

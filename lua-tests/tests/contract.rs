@@ -19,7 +19,8 @@ use lockless_functions::{LIBRARY, bundle::bundle};
 use lockless_lua_tests::{Host, InProcess, Real, Reply};
 use lockless_servers::Standalone;
 
-const ONE_NODE: [&str; 2] = ["register n1 4", "dispatch s - - p JOB j"];
+/// The model's clock starts at a fixed time, so the first lease is 1-1767225600000.
+const ONE_NODE: [&str; 3] = ["register n1 4", "dispatch s - - p JOB j", "bind b r"];
 const MOVED_AWAY: &str = "ERR Script attempted to access a non local key in a cluster node";
 /// Errors that any function gives, whatever it does, so they need no row each.
 const GENERAL: [&str; 4] = ["BAD_ARGUMENT", "BAD_CELL", "SCHEMA_MISMATCH", "CELL_MOVING"];
@@ -290,6 +291,9 @@ const COMMON: &[(&str, &[&str])] = &[
     ("sweep", &[]),
     ("version", &[]),
     ("complete c n1 finished", &[]),
+    ("bind s r1 PAIR en fr", &[]),
+    ("renew s 1-1767225601000", &[]),
+    ("unbind s 1-1767225601000", &[]),
     ("take n1", &["take n1"]),
     ("listen", &[]),
 ];

@@ -16,7 +16,7 @@ use lockless_functions::api::{Argument, Function, Kind, ReplyShape};
 use lockless_lua_tests::{Host, Real, Reply};
 use lockless_servers::Standalone;
 
-const BEFORE: [&str; 13] = [
+const BEFORE: [&str; 15] = [
     "config payload_max_bytes 1048576 heartbeat_ttl_ms 1800000",
     "register n1 100000 POOL a PAIR en fr LABEL gpu",
     "register n2 4 POOL a POOL b",
@@ -30,6 +30,8 @@ const BEFORE: [&str; 13] = [
     "ack running n1",
     "cancel stopping",
     "complete finished n1 failed",
+    "bind a a REQUIRE gpu",
+    "dispatch a - - p JOB riding",
 ];
 
 fn prepare(host: &mut dyn Host) {
@@ -291,10 +293,13 @@ fn an_option_is_given_as_often_as_it_may_be_and_no_more() {
                     Kind::Cursor => "0".to_owned(),
                     _ => format!("v{number}"),
                 };
-                call.extend(words(&[&keyword, &value]));
-                if option.kind == Kind::Pair {
-                    call.push(value.into_bytes());
-                }
+                call.push(keyword.clone().into_bytes());
+                let width = match option.kind {
+                    Kind::Flag => 0,
+                    Kind::Pair => 2,
+                    _ => 1,
+                };
+                call.extend(std::iter::repeat_n(value.into_bytes(), width));
                 host.restore(&start).unwrap();
                 let reply = host
                     .fcall(&function.name, &[ROOT.as_bytes()], &call)

@@ -5,6 +5,7 @@
 
 mod cell;
 mod histories {
+    pub(crate) mod bindings;
     pub(crate) mod generator;
     pub(crate) mod oracle;
 }

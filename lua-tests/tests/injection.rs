@@ -67,6 +67,17 @@ fn without_drawn(reply: &Reply) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The lease of a session and the requests that led to it. What else it remembers may be lost with an interrupted call.
+fn binding(host: &mut InProcess, session: &str) -> Vec<String> {
+    let fields = format!("HMGET {ROOT}:session:{session} sticky requests");
+    let known = |field: &Reply| (*field != Reply::Nil).then(|| text(field));
+    let fields: Vec<_> = list(&command(host, &fields)).iter().map(known).collect();
+    let lease = fields[0]
+        .iter()
+        .flat_map(|sticky| sticky.split(' ').skip(3));
+    lease.map(str::to_owned).chain(fields[1].clone()).collect()
+}
+
 /// Everything a caller can see of the cell, apart from what is drawn.
 fn seen(host: &mut InProcess) -> Vec<String> {
     let mut out = vec![format!("{:?}", must(host, "stats"))];
@@ -83,6 +94,9 @@ fn seen(host: &mut InProcess) -> Vec<String> {
         .chain((0..30).map(|number| format!("f{number}")))
     {
         out.push(format!("{:?}", call(host, "job", &[job])));
+    }
+    for session in ["s", "t"] {
+        out.push(format!("{:?}", binding(host, session)));
     }
     for state in ["dispatched", "running", "failed", "expired", "cancelled"] {
         out.push(format!("{:?}", must(host, &format!("jobs {state} 0 1000"))));

@@ -13,7 +13,8 @@ local jobs = {}
 
 local PACKED = '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$'
 
--- kind is 'd' for a job that was dispatched, 'r' for a reservation; grant is the number of the grant that made it.
+-- kind is 'd' for a job that was dispatched, 'b' for one that was dispatched into its session's seat, 'r' for a
+-- reservation; grant is the number of the grant that made it.
 function jobs.pack(node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, session)
   return node .. ' ' .. class .. ' ' .. kind .. ' ' .. created .. ' ' .. ack_ms .. ' ' .. ttl_ms .. ' ' .. grant ..
     ' ' .. src .. ' ' .. tgt .. ' ' .. session
@@ -108,9 +109,14 @@ function jobs.finish(c, job, rec, score, status, reason, result)
   if count < ordinal then cell.set_counter(c, rec.status, ordinal) end
 end
 
+-- The session a job was dispatched for; a reservation has none.
+function jobs.session(rec)
+  return rec.kind ~= 'r' and rec.session or ''
+end
+
 -- The fields of a job item.
 function jobs.item(job, rec, deadline)
-  return { 'job_id', job, 'payload', rec.payload or '', 'session_id', rec.kind == 'd' and rec.session or '', 'src_lang', rec.src,
+  return { 'job_id', job, 'payload', rec.payload or '', 'session_id', jobs.session(rec), 'src_lang', rec.src,
     'tgt_lang', rec.tgt, 'attempt', 1, 'deadline_ts', deadline }
 end
 

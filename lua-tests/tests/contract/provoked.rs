@@ -112,6 +112,17 @@ pub(crate) const ROWS: &[Row] = &[
         "j",
     ),
     ("job", "NO_SUCH_JOB", &[N1], "j"),
+    ("bind", "NO_POOL_FOR_LANG_PAIR", &[N1], "s r PAIR en de"),
+    ("bind", "EMPTY_POOL", &[N1], "s r POOL b"),
+    ("bind", "NO_AVAILABLE_NODE", &[N1, ON_N1], "s r"),
+    (
+        "bind",
+        "LEASE_MISMATCH",
+        &[N1, "bind s r", "bind s q PREEMPT"],
+        "s r",
+    ),
+    ("renew", "NO_SUCH_SESSION", &[N1], "s 1-1"),
+    ("renew", "LEASE_MISMATCH", &[N1, "bind s r"], "s 1-1"),
 ];
 
 /// Two things are wrong at once: the code of the row is the one given, the code last is the other.
@@ -293,9 +304,22 @@ pub(crate) const BOTH: &[(Row, &str)] = &[
         ("dispatch", "EMPTY_POOL", &[N1, ON_N1], "s en fr p POOL z"),
         "NO_AVAILABLE_NODE",
     ),
+    (
+        ("bind", "EMPTY_POOL", &[N1, ON_N1], "s r POOL z"),
+        "NO_AVAILABLE_NODE",
+    ),
+    (
+        (
+            "bind",
+            "NO_POOL_FOR_LANG_PAIR",
+            &[N1],
+            "s r PAIR fi sv POOL z",
+        ),
+        "EMPTY_POOL",
+    ),
 ];
 
-/// A call of each function that the contract allows, on a cell with one node and a job on it.
+/// A call of each function that the contract allows, on a cell with one node, a job on it and the session b bound to it.
 pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("register", "n2 1"),
     ("heartbeat", "n1"),
@@ -313,6 +337,9 @@ pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("cancel", "j"),
     ("job", "j"),
     ("jobs", "dispatched 0 10"),
+    ("bind", "s r"),
+    ("renew", "b 1-1767225600000"),
+    ("unbind", "b 1-1767225600000"),
     ("config", "events all"),
     ("stats", ""),
     ("explain", "s - -"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lockless_lua_tests::Reply;
 
-use crate::cell::{number_of, text, words};
+use crate::cell::{number_of, text, text_of, words};
 
 const NODES: [&str; 6] = ["n1", "n2", "n3", "n4", "n5", "n6"];
 const POOLS: [&str; 4] = ["default", "fast", "slow", "none"];
@@ -30,8 +30,11 @@ const NONSENSE: [&str; 14] = [
 ];
 
 /// Each function and how often it is called, of about a hundred calls.
-const WEIGHTS: [(&str, u32); 23] = [
+const WEIGHTS: [(&str, u32); 26] = [
     ("dispatch", 20),
+    ("bind", 7),
+    ("renew", 3),
+    ("unbind", 2),
     ("complete", 13),
     ("heartbeat", 13),
     ("ack", 8),
@@ -77,6 +80,7 @@ pub(crate) struct Generator {
     with_expiry: bool,
     granted: Vec<(String, String)>,
     incarnations: BTreeMap<String, i64>,
+    leases: BTreeMap<String, String>,
     last: Option<Call>,
     next_job: u32,
 }
@@ -89,6 +93,7 @@ impl Generator {
             with_expiry,
             granted: Vec::new(),
             incarnations: BTreeMap::new(),
+            leases: BTreeMap::new(),
             last: None,
             next_job: 1,
         }
@@ -145,6 +150,9 @@ impl Generator {
                 self.granted.push((text(&given[1]), text(&given[0])));
             }
             ("reserve", Reply::Int(1)) => self.granted.push((call.arg(1), call.arg(0))),
+            ("bind", Reply::Array(_)) => {
+                self.leases.insert(call.arg(0), text_of(reply, "lease_id"));
+            }
             ("register", Reply::Array(_)) => {
                 self.incarnations
                     .insert(call.arg(0), number_of(reply, "incarnation"));
@@ -246,6 +254,36 @@ impl Generator {
                 }
                 if function != "node" {
                     self.incarnation(&mut args, &node);
+                }
+            }
+            "bind" => {
+                args.push(self.pick(&SESSIONS).to_owned());
+                args.push(
+                    self.pick(&["q1", "q2", "q3", "q4", "q5", "q6", "q7"])
+                        .to_owned(),
+                );
+                self.some(
+                    &mut args,
+                    1,
+                    "LEASE",
+                    &["1", "900", "6000", "20000", "90000"],
+                );
+                if self.one_in(2) {
+                    let [source, target] = PAIRS[self.random.usize(..4)];
+                    self.option(&mut args, 1, &["PAIR", source, target]);
+                }
+                self.some(&mut args, 6, "POOL", &POOLS);
+                self.some(&mut args, 12, "REGION", &REGIONS);
+                self.some(&mut args, 8, "REQUIRE", &LABELS);
+                self.option(&mut args, 3, &["PREEMPT"]);
+            }
+            "renew" | "unbind" => {
+                let session = self.pick(&SESSIONS).to_owned();
+                let lease = self.leases.get(&session).cloned();
+                args.push(session);
+                args.push(lease.unwrap_or_else(|| "1-1".to_owned()));
+                if function == "renew" {
+                    self.some(&mut args, 2, "LEASE", &["1", "5000", "90000"]);
                 }
             }
             "nodes" => args.extend(["0".to_owned(), self.pick(&["1", "3", "1000"]).to_owned()]),

@@ -46,6 +46,7 @@ local function take_seat(c, session, rec)
   end
   local rt = nodes.read(c, node)
   ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign)
+  events.write(c, 'session_bound', 'node', node, 'session', session, 'detail', lease.id)
   cell.set_counter(c, 'leases', leases.number(lease.id))
   return reply('bound', lease)
 end

@@ -26,8 +26,14 @@ local function configure(root, arg)
   local c = cell.open(root)
   if #arg.changed > 0 then
     settle.first(c)
+    local told = {}
+    for i = 1, #arg.changed, 2 do
+      local name, value = arg.changed[i], arg.changed[i + 1]
+      if value ~= config.text(c, name) then told[#told + 1] = name .. ' ' .. value end
+    end
     -- first write
     cell.create(c)
+    if #told > 0 then events.write(c, 'config_changed', 'detail', table.concat(told, ' ')) end
     for i = 1, #arg.changed, 2 do
       local name, value = arg.changed[i], arg.changed[i + 1]
       if value == config.settings[name].text then

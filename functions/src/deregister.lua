@@ -25,6 +25,7 @@ local function deregister(root, arg)
   local interrupted = redis.call('HGET', keys.info(root, node), 'indexing') == '1'
 
   -- first write
+  if not nodes.is_lost(rt) then events.write(c, 'node_lost', 'node', node, 'detail', 'deregistered') end
   holds.abandon(c, node, rt.incarnation)
   nodes.remove(c, node, rt, interrupted)
   settle.first(c)

@@ -50,6 +50,7 @@ local function replay(c, job, arg, automatic)
     end
     ready.place(c, rt.class, rec.node, rt.flags, nodes.held(c, rec.node) + rt.foreign)
     if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. rec.node, deadline) end
+    events.of_job(c, 'job_dispatched', rec.node, job, rec.session)
     redis.call('HSET', c.root, 'clock', c.now_text, 'grants', rec.grant)
   end
   return { rec.node, job }
@@ -87,6 +88,7 @@ local function grant(c, arg, found, job, job_key)
   end
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
   remember(c, arg, found.pool)
+  events.of_job(c, 'job_dispatched', node, job, arg.session)
   call('HSET', root, 'clock', c.now_text, 'grants', number_text)
   cell.announce(c, node)
   return { node, job }

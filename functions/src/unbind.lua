@@ -11,7 +11,7 @@ local function unbind(root, arg)
   settle.first(c)
   local session = arg.session
   local rec = sessions.read(c, session)
-  local lease = rec and rec.lease and settle.lease(c, session, rec)
+  local lease = rec and rec.lease
   if not lease or lease.id ~= arg.lease_id then return 0 end
 
   -- first write

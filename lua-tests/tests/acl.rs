@@ -64,6 +64,8 @@ fn a_user_with_just_the_listed_commands_can_call_every_function() {
         "explain s en zh REQUIRE y",
         "job a",
         "jobs failed 0 10",
+        "events - 10",
+        "events $ 10",
         "jobs running 0 10",
         "node n1",
         "nodes 0 10",

@@ -95,6 +95,13 @@ fn seen(host: &mut InProcess) -> Vec<String> {
     {
         out.push(format!("{:?}", call(host, "job", &[job])));
     }
+    // One may be written twice, by the call that was interrupted and by the one that makes it whole.
+    let events = must(host, "events - 1000");
+    let told: BTreeSet<String> = list(&list(&events)[1])
+        .iter()
+        .map(|event| format!("{:?}", [1, 3, 4, 5].map(|at| &list(event)[at])))
+        .collect();
+    out.push(format!("{told:?}"));
     for session in ["s", "t"] {
         out.push(format!("{:?}", binding(host, session)));
     }
@@ -234,11 +241,14 @@ fn function(scenario: &Scenario) -> String {
 }
 
 /// The functions that can announce something: of its own, or what it settles first.
-const ANNOUNCE: [&str; 8] = [
+const ANNOUNCE: [&str; 11] = [
+    "bind",
     "cancel",
     "complete",
+    "config",
     "deregister",
     "dispatch",
+    "drain",
     "listen",
     "register",
     "release",

@@ -75,6 +75,8 @@ const READS: &[&str] = &[
     "explain s1 en fr",
     "explain s9 - - POOL b",
     "explain bound - -",
+    "events - 1000",
+    "events $ 10",
     "check",
     "version",
 ];
@@ -322,7 +324,7 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
             .exec(&mut connection)
             .unwrap();
     }
-    let partitions: [Partition; 13] = [
+    let partitions: [Partition; 14] = [
         ("nothing moved yet", |_| false),
         ("everything moved", |_| true),
         ("only the record moved", str::is_empty),
@@ -336,6 +338,7 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
             key.starts_with(":attr") || key.starts_with(":class")
         }),
         ("the due list moved", |key| key == ":due"),
+        ("the events moved", |key| key == ":events"),
         ("the boxes moved", |key| {
             key == ":failed" || key == ":cancelled"
         }),

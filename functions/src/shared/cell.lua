@@ -125,13 +125,13 @@ function cell.was_away(c)
   return c.gap > OUTAGE_MS and c.gap > config.value(c, 'heartbeat_ttl_ms') / 2
 end
 
--- Tells those who wait, while someone does: the id of a node that has something to fetch (a job, or a stop), or
--- 'ended <job>'. It may not fail: a caller without the right to the channel just wakes nobody.
+-- Tells those who wait, while someone does: the id of a node that has something to fetch (a job, or a stop),
+-- 'ended <job>', or 'event'. It may not fail: a caller without the right to the channel just wakes nobody.
 function cell.announce(c, message)
   if c.now < c.listen then redis.pcall('SPUBLISH', keys.wake(c.root), message) end
 end
 
--- Has dispatches, stops and ends announced from now on for two minutes; a caller who waits asks again within one.
+-- Has dispatches, stops, ends and events announced from now on for two minutes; a caller who waits asks again within one.
 function cell.listen(c)
   if c.listen < c.now + LISTEN_MS / 2 then
     c.listen = c.now + LISTEN_MS

@@ -53,6 +53,8 @@ end
 
 local COMPLETED = { finished = true, failed = true }
 
+local EVENTS = { finished = 'job_completed', failed = 'job_failed', expired = 'job_expired', cancelled = 'job_cancelled' }
+
 -- When a job that has ended was started, as text; nil when it was not.
 function jobs.was_started(rec)
   return rec.started or (COMPLETED[rec.status] and rec.created) or nil
@@ -77,7 +79,7 @@ function jobs.let_go(c, job)
   redis.call('PEXPIREAT', keys.job(c.root, job), string.format('%d', c.now + config.value(c, 'keep_finished_ms')))
 end
 
--- Writes the end of a job with this hold (status, reason, result, its box and the counter) and announces it. Idempotent
+-- Writes the end of a job with this hold (status, reason, result, its box, the counter and an event) and announces it. Idempotent
 -- when `rec` has a status already: then it only makes sure that all of it was written, and keeps its entry in the box
 -- from now on.
 function jobs.finish(c, job, rec, score, status, reason, result)
@@ -92,6 +94,7 @@ function jobs.finish(c, job, rec, score, status, reason, result)
       if started then call('HSET', key, 's', started) end
     end
     if reason then call('HSET', key, 'e', reason) end
+    events.of_job(c, EVENTS[status], rec.node, job, jobs.session(rec), reason)
     if result then
       call('HSET', key, 'f', final, 'r', result)
     else

@@ -24,6 +24,7 @@ function keys.failed(root) return root .. ':failed' end
 function keys.cancelled(root) return root .. ':cancelled' end
 -- No key of this name is ever written: see cell.guard.
 function keys.none(root) return root .. ':none' end
+function keys.events(root) return root .. ':events' end
 function keys.wake(root) return root .. ':wake' end
 
 return keys

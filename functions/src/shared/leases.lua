@@ -54,6 +54,7 @@ end
 
 -- Ends a lease whose node was lost, and its seat with it.
 function leases.lose(c, session, rec)
+  events.write(c, 'session_lost', 'node', rec.lease.node, 'session', session, 'detail', rec.lease.id)
   redis.call('ZREM', keys.due(c.root), 's' .. session)
   forget(c, session, rec)
 end

@@ -49,7 +49,9 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         ("session:", &|_| value.expires != lease(value).is_some()),
     ];
     match suffix {
-        "config" | "nodes" | "classes" | "attrs" | "due" | "failed" | "cancelled" => !value.expires,
+        "config" | "nodes" | "classes" | "attrs" | "due" | "failed" | "cancelled" | "events" => {
+            !value.expires
+        }
         _ => {
             suffix.starts_with("lost:")
                 || families
@@ -158,10 +160,12 @@ pub(crate) fn leftovers(keys: &Keys) -> Vec<String> {
         let Some(suffix) = key.strip_prefix(ROOT) else {
             return false;
         };
-        matches!(suffix, "" | ":config" | ":due" | ":failed" | ":cancelled")
-            || [":match:", ":job:", ":session:"]
-                .iter()
-                .any(|family| suffix.starts_with(family))
+        matches!(
+            suffix,
+            "" | ":config" | ":due" | ":failed" | ":cancelled" | ":events"
+        ) || [":match:", ":job:", ":session:"]
+            .iter()
+            .any(|family| suffix.starts_with(family))
     };
     keys.keys().filter(|key| !stays(key)).cloned().collect()
 }

@@ -345,6 +345,7 @@ pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("explain", "s - -"),
     ("check", ""),
     ("sweep", ""),
+    ("events", "- 10"),
     ("listen", ""),
     ("version", ""),
 ];

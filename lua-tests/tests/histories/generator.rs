@@ -30,7 +30,7 @@ const NONSENSE: [&str; 14] = [
 ];
 
 /// Each function and how often it is called, of about a hundred calls.
-const WEIGHTS: [(&str, u32); 26] = [
+const WEIGHTS: [(&str, u32); 27] = [
     ("dispatch", 20),
     ("bind", 7),
     ("renew", 3),
@@ -55,6 +55,7 @@ const WEIGHTS: [(&str, u32); 26] = [
     ("nodes", 1),
     ("stats", 1),
     ("explain", 1),
+    ("events", 1),
     ("check", 1),
     ("version", 1),
 ];
@@ -365,6 +366,10 @@ impl Generator {
                 ]);
                 args.extend([state, "0", self.pick(&["1", "5", "1000"])].map(str::to_owned));
             }
+            "events" => {
+                args.push(self.pick(&["-", "0", "$"]).to_owned());
+                args.push(self.pick(&["1", "1000"]).to_owned());
+            }
             "config" => self.settings(&mut args),
             "check" => self.option(&mut args, 2, &["CURSOR", "0", "COUNT", "7"]),
             "sweep" => self.some(&mut args, 2, "LIMIT", &["1", "2", "10000"]),
@@ -383,11 +388,14 @@ impl Generator {
             ("max_jobs_default", &["1", "4"]),
             ("payload_max_bytes", &["1", "5", "65536"]),
             ("claim_policy", &["deployment_count", "nonsense"]),
+            ("events", &["lifecycle", "all"]),
         ];
         if self.with_expiry {
-            choices.extend::<[(&str, &[&str]); 2]>([
+            choices.extend::<[(&str, &[&str]); 3]>([
                 ("keep_finished_ms", &["100", "1500", "6000"]),
                 ("session_ttl_ms", &["100", "4000"]),
+                // Redis drops events in pages that the model does not cut exactly alike.
+                ("events_max", &["150", "10000"]),
             ]);
         }
         for _ in 0..self.random.u32(..3) {

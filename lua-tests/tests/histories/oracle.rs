@@ -51,7 +51,9 @@ pub(crate) struct Oracle {
 #[derive(Default)]
 struct News {
     is_listened_to: bool,
-    ends: i64,
+    ends: Vec<i64>,
+    tells_all: bool,
+    last_event: String,
     nodes: BTreeSet<String>,
 }
 
@@ -63,16 +65,22 @@ impl News {
         let listen = command(host, &format!("HGET {ROOT} listen"));
         self.is_listened_to = now_ms(host) < number(&listen);
         self.ends = ends(host);
+        self.tells_all = text_of(&must(host, "config"), "events") == "all";
+        self.last_event = text(&list(&must(host, "events $ 1"))[0]);
     }
 
     /// Every end, and there is one per count of an outcome, was announced once; to nobody, nothing was.
     fn after(&mut self, host: &mut dyn Host, said: Vec<String>) {
+        let (events, said): (Vec<_>, Vec<_>) =
+            said.into_iter().partition(|message| message == "event");
         let (ended, nodes): (Vec<_>, Vec<_>) = said
             .into_iter()
             .partition(|message| message.starts_with("ended "));
         let distinct: BTreeSet<&String> = ended.iter().collect();
         assert_eq!(distinct.len(), ended.len(), "announced twice: {ended:?}");
-        let ends = ends(host) - self.ends;
+        let is_told = self.see_events(host);
+        assert_eq!(events.len(), usize::from(is_told && self.is_listened_to));
+        let ends = ends(host).iter().sum::<i64>() - self.ends.iter().sum::<i64>();
         let expected = if self.is_listened_to { ends } else { 0 };
         assert_eq!(ended.len().to_string(), expected.to_string(), "{ended:?}");
         assert!(
@@ -80,6 +88,30 @@ impl News {
             "nobody listens: {nodes:?}"
         );
         self.nodes = nodes.into_iter().collect();
+    }
+
+    /// Every end that is to be told of has one event. Says whether there is any.
+    fn see_events(&self, host: &mut dyn Host) -> bool {
+        let page = must(host, &format!("events {} 1000", self.last_event));
+        let types: Vec<String> = list(&list(&page)[1])
+            .iter()
+            .map(|event| texts(event)[1].clone())
+            .collect();
+        for (at, count) in ends(host).into_iter().enumerate() {
+            let kind = [
+                "job_completed",
+                "job_failed",
+                "job_expired",
+                "job_cancelled",
+            ]
+            .get(at);
+            let Some(kind) = kind else { continue };
+            let is_wanted = self.tells_all || ["job_failed", "job_expired"].contains(kind);
+            let told = types.iter().filter(|written| written == kind).count();
+            let expected = if is_wanted { count - self.ends[at] } else { 0 };
+            assert_eq!(told.to_string(), expected.to_string(), "{kind}: {types:?}");
+        }
+        !types.is_empty()
     }
 
     fn assert_named(&self, node: &str, why: &str) {
@@ -90,10 +122,10 @@ impl News {
     }
 }
 
-/// How many jobs have ended, from the cell's record.
-fn ends(host: &mut dyn Host) -> i64 {
+/// How many jobs have ended in each way, from the cell's record.
+fn ends(host: &mut dyn Host) -> Vec<i64> {
     let counters = format!("HMGET {ROOT} finished failed expired cancelled released");
-    list(&command(host, &counters)).iter().map(number).sum()
+    list(&command(host, &counters)).iter().map(number).collect()
 }
 
 fn read(host: &mut dyn Host, job: &str) -> Option<Seen> {

@@ -223,6 +223,8 @@ pub enum ReplyShape {
     Ok,
     /// A number.
     Integer,
+    /// One value, of the type of the one field.
+    Value,
     /// A list with a place for each name.
     Array,
     /// `[next cursor, [item, ...]]`.

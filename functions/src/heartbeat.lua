@@ -53,9 +53,7 @@ local function heartbeat(root, arg)
 
   -- first write
   if plan then
-    call('HSET', keys.info(root, node), 'labels', plan.desc.labels)
-    nodes.move_class(c, node, rt, plan, flags, held + foreign)
-    if rt.class ~= plan.class then classes.drop_if_empty(c, rt.class) end
+    nodes.change_labels(c, node, rt, plan, flags, held + foreign)
   elseif flags ~= rt.flags or foreign ~= rt.foreign then
     ready.place(c, rt.class, node, flags, held + foreign)
   end

@@ -122,6 +122,7 @@ fn reply(function: &Function) -> String {
         ReplyShape::Fields => format!("fields {names}"),
         ReplyShape::Ok => "`OK`".to_owned(),
         ReplyShape::Integer => "a number".to_owned(),
+        ReplyShape::Value => names,
         ReplyShape::Array => format!("a list: {names}"),
         ReplyShape::Page => {
             "`[next cursor, [id, ...]]`; the cursor is 0 after the last page".to_owned()

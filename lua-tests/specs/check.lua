@@ -67,6 +67,7 @@ local damages = {
   end },
   { 'a wake that is too late', 'wake is later', function() redis('HSET', R, 'wake', 9000000000000) end },
   { 'a counter', 'grants, but', function() redis('HINCRBY', R, 'finished', 1) end },
+  { 'a token that is no number', 'tokens is not a number', function() redis('HSET', R, 'tokens', 'x') end },
   { 'a counter that is no number', 'expired is not a number', function() redis('HSET', R, 'expired', 'x') end },
   { 'a ready score', 'ready score', function()
     redis('ZINCRBY', key('ready:' .. class_of('n1')), 4294967296, 'n1')

@@ -295,6 +295,13 @@ const COMMON: &[(&str, &[&str])] = &[
     ("bind s r1 PAIR en fr", &[]),
     ("renew s 1-1767225601000", &[]),
     ("unbind s 1-1767225601000", &[]),
+    (
+        "model_unavailable n1 m REQUEST r",
+        &["model_unavailable n1 m"],
+    ),
+    ("limit l 9 60000", &["limit l 9 60000"]),
+    ("lock l a 60000", &["lock k a 60000"]),
+    ("unlock l a", &[]),
     ("take n1", &["take n1"]),
     ("listen", &[]),
 ];
@@ -330,6 +337,7 @@ const WHILE_LISTENING: &[(&str, &[&str], usize)] = &[
     ("complete j n1 failed", &ONE_NODE, 2),
     ("drain n1 on", &ONE_NODE, 1),
     ("bind s r", &ONE_NODE, 1),
+    ("model_unavailable n1 m", &ONE_NODE, 1),
     ("config job_ttl_ms 5000", &ONE_NODE, 1),
     (
         "complete j n1 finished",

@@ -7,6 +7,7 @@ mod cell;
 mod histories {
     pub(crate) mod bindings;
     pub(crate) mod generator;
+    pub(crate) mod guarded;
     pub(crate) mod oracle;
 }
 

@@ -102,6 +102,14 @@ fn seen(host: &mut InProcess) -> Vec<String> {
         .map(|event| format!("{:?}", [1, 3, 4, 5].map(|at| &list(event)[at])))
         .collect();
     out.push(format!("{told:?}"));
+    for (key, value) in keyspace(host) {
+        if [":guard:node:", ":limit:log:", ":lock:"]
+            .iter()
+            .any(|family| key.contains(family))
+        {
+            out.push(format!("{key} {value:?}"));
+        }
+    }
     for session in ["s", "t"] {
         out.push(format!("{:?}", binding(host, session)));
     }
@@ -241,7 +249,7 @@ fn function(scenario: &Scenario) -> String {
 }
 
 /// The functions that can announce something: of its own, or what it settles first.
-const ANNOUNCE: [&str; 11] = [
+const ANNOUNCE: [&str; 12] = [
     "bind",
     "cancel",
     "complete",
@@ -250,6 +258,7 @@ const ANNOUNCE: [&str; 11] = [
     "dispatch",
     "drain",
     "listen",
+    "model_unavailable",
     "register",
     "release",
     "sweep",

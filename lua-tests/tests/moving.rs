@@ -55,6 +55,9 @@ const BEFORE: &[&str] = &[
     "bind riding r1 POOL a",
     "dispatch riding - - p JOB rider",
     "bind given-up r1 POOL a",
+    "limit reached 1 600000",
+    "lock locked a 600000",
+    "model_unavailable n3 missing@1 WINDOW 600000",
     "bind on-n4 r1 POOL c",
 ];
 
@@ -121,6 +124,13 @@ const WRITES: &[&str] = &[
     "dispatch riding - - p JOB new7",
     "complete rider n1 finished",
     "renew bound {bound}",
+    "model_unavailable n3 missing@1 WINDOW 600000",
+    "model_unavailable n1 other@1 WINDOW 600000",
+    "limit reached 1 600000",
+    "limit open 5 600000 REQUEST q",
+    "lock locked b 600000",
+    "lock free b 600000",
+    "unlock locked a",
     "unbind riding {riding}",
     "deregister n4",
 ];
@@ -324,7 +334,7 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
             .exec(&mut connection)
             .unwrap();
     }
-    let partitions: [Partition; 14] = [
+    let partitions: [Partition; 15] = [
         ("nothing moved yet", |_| false),
         ("everything moved", |_| true),
         ("only the record moved", str::is_empty),
@@ -338,6 +348,11 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
             key.starts_with(":attr") || key.starts_with(":class")
         }),
         ("the due list moved", |key| key == ":due"),
+        ("guards, limits and locks moved", |key| {
+            [":guard", ":limit", ":lock"]
+                .iter()
+                .any(|start| key.starts_with(start))
+        }),
         ("the events moved", |key| key == ":events"),
         ("the boxes moved", |key| {
             key == ":failed" || key == ":cancelled"

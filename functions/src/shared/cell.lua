@@ -2,8 +2,8 @@
 --
 -- R is a hash: schema, clock (the last time the cell saw), wake (no deadline in the due list is earlier),
 -- configured, grants (slots ever given), generation (of the class set), listen (someone waits until then),
--- grace (nothing is overdue until then), incarnation, class and leases (the last ones drawn), and one counter per
--- outcome.
+-- grace (nothing is overdue until then), incarnation, class, leases and tokens (the last ones drawn), and one counter
+-- per outcome.
 
 local cell = {}
 
@@ -96,7 +96,7 @@ function cell.create(c)
   call('ZADD', keys.due(c.root), '+inf', cell.SENTINEL)
   call('HSET', c.root, 'schema', SCHEMA, 'clock', c.now_text, 'wake', WHOLE:format(cell.NEVER),
     'configured', '0', 'grants', '0', 'generation', '0', 'listen', '0', 'grace', '0', 'incarnation', '0', 'class', '0',
-    'leases', '0', 'reserved', '0', 'finished', '0', 'failed', '0', 'expired', '0', 'cancelled', '0', 'released', '0')
+    'leases', '0', 'tokens', '0', 'reserved', '0', 'finished', '0', 'failed', '0', 'expired', '0', 'cancelled', '0', 'released', '0')
   c.exists, c.clock = true, c.now
 end
 

@@ -28,7 +28,7 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         !classes.is_empty() && scores.any(|score| score == number) && !value.expires
     };
     let attributes = members(keys, &format!("{ROOT}:attrs"));
-    let families: [(&str, IsThere<'_>); 12] = [
+    let families: [(&str, IsThere<'_>); 15] = [
         ("node:info:", &of_node),
         ("node:runtime:", &of_node),
         ("node:slots:", &of_node),
@@ -46,6 +46,9 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
             keys[ROOT].get("generation") == Some(generation)
         }),
         ("job:", &|_| true),
+        ("guard:", &|_| value.expires),
+        ("limit:", &|_| value.expires),
+        ("lock:", &|_| value.expires),
         ("session:", &|_| value.expires != lease(value).is_some()),
     ];
     match suffix {
@@ -163,9 +166,16 @@ pub(crate) fn leftovers(keys: &Keys) -> Vec<String> {
         matches!(
             suffix,
             "" | ":config" | ":due" | ":failed" | ":cancelled" | ":events"
-        ) || [":match:", ":job:", ":session:"]
-            .iter()
-            .any(|family| suffix.starts_with(family))
+        ) || [
+            ":match:",
+            ":job:",
+            ":session:",
+            ":guard:",
+            ":limit:",
+            ":lock:",
+        ]
+        .iter()
+        .any(|family| suffix.starts_with(family))
     };
     keys.keys().filter(|key| !stays(key)).cloned().collect()
 }

@@ -30,11 +30,15 @@ const NONSENSE: [&str; 14] = [
 ];
 
 /// Each function and how often it is called, of about a hundred calls.
-const WEIGHTS: [(&str, u32); 27] = [
+const WEIGHTS: [(&str, u32); 31] = [
     ("dispatch", 20),
     ("bind", 7),
     ("renew", 3),
     ("unbind", 2),
+    ("model_unavailable", 3),
+    ("limit", 2),
+    ("lock", 2),
+    ("unlock", 1),
     ("complete", 13),
     ("heartbeat", 13),
     ("ack", 8),
@@ -365,6 +369,24 @@ impl Generator {
                     "cancelled",
                 ]);
                 args.extend([state, "0", self.pick(&["1", "5", "1000"])].map(str::to_owned));
+            }
+            "model_unavailable" => {
+                args.extend([node.clone(), self.pick(&["x", "y"]).to_owned()]);
+                self.option(&mut args, 1, &["WINDOW", "3000"]);
+                self.some(&mut args, 2, "REQUEST", &["q1", "q2"]);
+                self.incarnation(&mut args, &node);
+            }
+            "limit" => {
+                args.extend(
+                    [self.pick(&["a", "b"]), self.pick(&["1", "3"]), "3000"].map(str::to_owned),
+                );
+                self.some(&mut args, 2, "REQUEST", &["q1", "q2", "q3"]);
+            }
+            "lock" | "unlock" => {
+                args.extend([self.pick(&["a", "b"]), self.pick(&["o1", "o2"])].map(str::to_owned));
+                if function == "lock" {
+                    args.push("2000".to_owned());
+                }
             }
             "events" => {
                 args.push(self.pick(&["-", "0", "$"]).to_owned());

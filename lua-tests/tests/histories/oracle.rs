@@ -8,6 +8,7 @@ use lockless_lua_tests::{Host, Reply};
 use super::{
     bindings::{Bindings, now_ms},
     generator::Call,
+    guarded::Guarded,
 };
 use crate::cell::{
     ROOT, call, code, command, field, list, must, number, number_of, text, text_of, texts,
@@ -45,6 +46,7 @@ pub(crate) struct Oracle {
     known_before: bool,
     news: News,
     bindings: Bindings,
+    guarded: Guarded,
 }
 
 /// What a call announced, and what was so before it.
@@ -222,6 +224,7 @@ impl Oracle {
         let has_hold =
             |host: &mut dyn Host, job: &str| read(host, job).is_some_and(|job| job.has_hold());
         self.bindings.see(host, call, reply, has_hold);
+        self.guarded.see(host, call, reply);
         self.see_grant(host, call, reply);
         let mut look_at = self.holding.clone();
         look_at.extend(

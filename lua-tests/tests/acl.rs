@@ -75,6 +75,8 @@ fn a_user_with_just_the_listed_commands_can_call_every_function() {
         "node n1",
         "nodes 0 10",
         "stats",
+        "snapshot",
+        "overview",
         "check",
         "check CURSOR 0 COUNT 3",
         "version",

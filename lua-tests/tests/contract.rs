@@ -290,6 +290,8 @@ const COMMON: &[(&str, &[&str])] = &[
     ("events - 10", &[]),
     ("explain s en fr", &[]),
     ("sweep", &[]),
+    ("snapshot", &[]),
+    ("overview", &[]),
     ("version", &[]),
     ("complete c n1 finished", &[]),
     ("bind s r1 PAIR en fr", &[]),

@@ -78,7 +78,7 @@ fn is_refused(reply: &Reply) -> bool {
 fn lasting(host: &mut dyn Host) -> BTreeMap<String, Value> {
     let mut keys = keyspace(host);
     keys.retain(|key, _| {
-        ![":guard:", ":limit:", ":lock:"]
+        ![":guard:", ":limit:", ":lock:", ":snapshot"]
             .iter()
             .any(|family| key.contains(family))
     });

@@ -55,6 +55,7 @@ const BEFORE: &[&str] = &[
     "bind riding r1 POOL a",
     "dispatch riding - - p JOB rider",
     "bind given-up r1 POOL a",
+    "snapshot",
     "limit reached 1 600000",
     "lock locked a 600000",
     "model_unavailable n3 missing@1 WINDOW 600000",
@@ -78,6 +79,7 @@ const READS: &[&str] = &[
     "explain s1 en fr",
     "explain s9 - - POOL b",
     "explain bound - -",
+    "overview",
     "events - 1000",
     "events $ 10",
     "check",
@@ -116,6 +118,7 @@ const WRITES: &[&str] = &[
     "cancel reserved",
     "config reserve_ttl_ms 4000",
     "sweep",
+    "snapshot",
     "listen",
     "bind new5 r1 POOL b",
     "bind bound r1",
@@ -348,8 +351,8 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
             key.starts_with(":attr") || key.starts_with(":class")
         }),
         ("the due list moved", |key| key == ":due"),
-        ("guards, limits and locks moved", |key| {
-            [":guard", ":limit", ":lock"]
+        ("guards, limits, locks and the snapshot moved", |key| {
+            [":guard", ":limit", ":lock", ":snapshot"]
                 .iter()
                 .any(|start| key.starts_with(start))
         }),

@@ -29,6 +29,8 @@ function keys.model_guard(root, model) return root .. ':guard:model:' .. model e
 function keys.limit_log(root, name) return root .. ':limit:log:' .. name end
 function keys.limit_last(root, name) return root .. ':limit:last:' .. name end
 function keys.lock(root, name) return root .. ':lock:' .. name end
+function keys.snapshot(root) return root .. ':snapshot' end
+function keys.snapshot_before(root) return root .. ':snapshot:before' end
 function keys.events(root) return root .. ':events' end
 function keys.wake(root) return root .. ':wake' end
 

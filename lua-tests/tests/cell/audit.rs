@@ -28,7 +28,7 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         !classes.is_empty() && scores.any(|score| score == number) && !value.expires
     };
     let attributes = members(keys, &format!("{ROOT}:attrs"));
-    let families: [(&str, IsThere<'_>); 15] = [
+    let families: [(&str, IsThere<'_>); 16] = [
         ("node:info:", &of_node),
         ("node:runtime:", &of_node),
         ("node:slots:", &of_node),
@@ -49,6 +49,9 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         ("guard:", &|_| value.expires),
         ("limit:", &|_| value.expires),
         ("lock:", &|_| value.expires),
+        ("snapshot", &|rest| {
+            value.expires && ["", ":before"].contains(&rest)
+        }),
         ("session:", &|_| value.expires != lease(value).is_some()),
     ];
     match suffix {
@@ -173,6 +176,7 @@ pub(crate) fn leftovers(keys: &Keys) -> Vec<String> {
             ":guard:",
             ":limit:",
             ":lock:",
+            ":snapshot",
         ]
         .iter()
         .any(|family| suffix.starts_with(family))

@@ -348,6 +348,8 @@ pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("unlock", "l a"),
     ("config", "events all"),
     ("stats", ""),
+    ("snapshot", ""),
+    ("overview", ""),
     ("explain", "s - -"),
     ("check", ""),
     ("sweep", ""),

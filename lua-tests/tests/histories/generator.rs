@@ -30,7 +30,7 @@ const NONSENSE: [&str; 14] = [
 ];
 
 /// Each function and how often it is called, of about a hundred calls.
-const WEIGHTS: [(&str, u32); 31] = [
+const WEIGHTS: [(&str, u32); 33] = [
     ("dispatch", 20),
     ("bind", 7),
     ("renew", 3),
@@ -60,6 +60,8 @@ const WEIGHTS: [(&str, u32); 31] = [
     ("stats", 1),
     ("explain", 1),
     ("events", 1),
+    ("snapshot", 1),
+    ("overview", 1),
     ("check", 1),
     ("version", 1),
 ];

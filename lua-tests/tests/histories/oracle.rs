@@ -168,6 +168,28 @@ fn taken(reply: &Reply) -> Vec<String> {
         .collect()
 }
 
+/// The number after a name in JSON.
+fn number_in(json: &str, name: &str) -> i64 {
+    let (_, rest) = json.split_once(&format!("\"{name}\":")).unwrap();
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+    digits.unwrap().parse().unwrap()
+}
+
+/// A snapshot of this moment has every node in one state. One of the last second is of then.
+fn see_snapshot(host: &mut dyn Host, json: &str) {
+    // Quotes and backslashes come escaped.
+    let json = json.replace('\\', "");
+    if number_in(&json, "ts") != now_ms(host) {
+        return;
+    }
+    let nodes = &json[json.find("\"nodes\":").unwrap()..];
+    let states = ["ready", "full", "busy", "draining", "offline"];
+    let sum: i64 = states.iter().map(|state| number_in(nodes, state)).sum();
+    let page = must(host, "nodes 0 1000");
+    let there = i64::try_from(list(&list(&page)[1]).len()).unwrap();
+    assert_eq!((number_in(nodes, "total"), sum), (there, there), "{json}");
+}
+
 /// How many grants the cell has made, from its record.
 fn grants(reply: &Reply) -> i64 {
     match reply {
@@ -241,6 +263,9 @@ impl Oracle {
             self.see_job(host, call, reply, &job);
         }
         self.compare_holds(host);
+        if call.function == "snapshot" && code(reply).is_none() {
+            see_snapshot(host, &text(reply));
+        }
     }
 
     fn see_grant(&mut self, host: &mut dyn Host, call: &Call, reply: &Reply) {

@@ -59,6 +59,8 @@ pub struct Function {
     /// Whether it may run when Redis has reached `maxmemory`.
     #[serde(default)]
     pub allow_oom: bool,
+    /// What makes it safe to send a write call again.
+    pub retry: Option<Retry>,
     /// Method and path over HTTP.
     pub http: String,
     /// A second method and path, that takes no arguments.
@@ -82,6 +84,30 @@ pub struct Function {
     pub options: Vec<Argument>,
     /// What the arguments after the required ones are, when they are not options.
     pub rest: Option<String>,
+}
+
+/// What makes it safe to send a write call again, when its reply was lost.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retry {
+    /// By what the second call is known.
+    pub by: RetryBy,
+    /// What it replies, where that is not the reply of the first.
+    pub again: Option<String>,
+}
+
+/// By what a call that was made before is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RetryBy {
+    /// The job's id.
+    Job,
+    /// The argument `request_id`.
+    RequestId,
+    /// The option `REQUEST`.
+    Request,
+    /// What is there already is not done again.
+    State,
 }
 
 /// What a caller may wait for: the call is made again at each announcement, until its reply says something new.

@@ -14,8 +14,12 @@ use std::{
 };
 
 use cell::{ROOT, api, code, command, in_process, library, must, say, words};
-use contract::provoked::{ALLOWED, BOTH, ROWS, Row};
-use lockless_functions::{LIBRARY, bundle::bundle};
+use contract::provoked::{ALLOWED, BOTH, CHANGING, ROWS, Row};
+use lockless_functions::{
+    LIBRARY,
+    api::{Mode, RetryBy},
+    bundle::bundle,
+};
 use lockless_lua_tests::{Host, InProcess, Real, Reply};
 use lockless_servers::Standalone;
 
@@ -172,6 +176,59 @@ fn every_function_knows_the_general_errors() {
             );
         }
     }
+}
+
+/// Whether a reply is what the contract says that the second call replies.
+fn is_told_again(again: &str, first: &Reply, second: &Reply) -> bool {
+    match second {
+        Reply::Int(number) => number.to_string() == again,
+        Reply::Error(_) => code(second) == Some(again),
+        // The word in the first field tells the two apart, all others are the same.
+        Reply::Array(fields) => {
+            cell::text(&fields[1]) == again && fields[2..] == cell::list(first)[2..]
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn a_call_that_is_made_again_changes_nothing_and_is_answered_as_the_contract_says() {
+    let api = api();
+    for (before, line) in CHANGING {
+        let function = line.split(' ').next().unwrap();
+        let told = format!("{line} after {before:?}");
+        let contract = api.function(&format!("lockless_{function}")).unwrap();
+        let retry = contract.retry.as_ref().expect(&told);
+        let is_known_by = match retry.by {
+            RetryBy::Job => {
+                line.contains(" JOB ") || contract.args.iter().any(|arg| arg.name == "job")
+            }
+            RetryBy::RequestId => contract.args.iter().any(|arg| arg.name == "request_id"),
+            RetryBy::Request => line.contains(" REQUEST "),
+            RetryBy::State => true,
+        };
+        assert!(is_known_by, "{told}");
+        let mut host = after(before);
+        let start = host.dump().unwrap();
+        let first = must(&mut host, line);
+        let once = host.dump().unwrap();
+        assert_ne!(start, once, "{told} changes nothing");
+        let second = say(&mut host, line);
+        let is_answered = match &retry.again {
+            Some(again) => is_told_again(again, &first, &second),
+            None => first == second,
+        };
+        assert!(is_answered, "{told}: {first:?}, then {second:?}");
+        assert_eq!(once, host.dump().unwrap(), "{told}, made again");
+    }
+    let tried: BTreeSet<String> = CHANGING
+        .iter()
+        .map(|(_, line)| format!("lockless_{}", line.split(' ').next().unwrap()))
+        .collect();
+    let writes = api.functions.iter().filter(|it| it.mode == Mode::Write);
+    assert_eq!(tried, writes.map(|it| it.name.clone()).collect());
+    let reads = api.functions.iter().filter(|it| it.mode == Mode::Read);
+    assert!(reads.map(|it| &it.retry).all(Option::is_none));
 }
 
 #[test]

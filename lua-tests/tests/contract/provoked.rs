@@ -357,3 +357,47 @@ pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("listen", ""),
     ("version", ""),
 ];
+
+/// A call of each write function that changes something, and what comes before it.
+pub(crate) const CHANGING: &[(&[&str], &str)] = &[
+    (&[], "register n1 4 POOL a PAIR en fr LABEL gpu INSTANCE i"),
+    (&[N1, "pass 100"], "heartbeat n1 CPU 99 LABEL gpu JOBS 3"),
+    (&[N1], "drain n1 on"),
+    (&[N1, ON_N1], "deregister n1"),
+    (&[N1], "dispatch s en fr p JOB j"),
+    (&[N1, "bind s r"], "dispatch s en fr p JOB j"),
+    (&[N1], "reserve n1 j 5000"),
+    (&[N1, ON_N1], "ack j n1"),
+    (&[N1, ON_N1], "take n1 REQUEST q"),
+    (&[N1, ON_N1], "release j n1"),
+    (&[N1, "reserve n1 j 5000"], "release j n1"),
+    (&[N1, ON_N1], "complete j n1 finished RESULT r"),
+    (&[N1, ON_N1], "complete j n1 failed REASON r"),
+    (&[N1, "bind s r", ON_N1], "complete j n1 finished"),
+    (&[N1, ON_N1, "pass 100"], "extend j n1 5000 PROGRESS half"),
+    (&[N1, ON_N1], "cancel j"),
+    (&[N1, ON_N1, "ack j n1"], "cancel j REASON r"),
+    (&[N1], "bind s r LEASE 5000"),
+    (&[N1, "bind s q"], "bind s r PREEMPT"),
+    (
+        &[N1, "bind s r LEASE 5000", "pass 100"],
+        "renew s 1-1767225600000 LEASE 9000",
+    ),
+    (&[N1, "bind s r"], "unbind s 1-1767225600000"),
+    (
+        &["register n1 4 LABEL model:m@1"],
+        "model_unavailable n1 m@1 REQUEST q",
+    ),
+    (&[N1], "limit l 1 5000 REQUEST q"),
+    (&[N1, "limit l 1 5000"], "limit l 1 5000 REQUEST q"),
+    (&[N1], "lock l a 5000"),
+    (&[N1, "lock l a 5000"], "unlock l a"),
+    (&[N1], "config job_ttl_ms 5000 events all"),
+    (&[N1, ON_N1], "snapshot"),
+    (
+        &[N1, "dispatch s en fr p JOB j ACK 1000", "pass 2000"],
+        "sweep",
+    ),
+    (&[N1, "bind s r LEASE 1000", "pass 2000"], "sweep"),
+    (&[N1], "listen"),
+];

@@ -14,21 +14,22 @@ local REPORTS_OF_A_NODE = 10
 
 local NO_REQUEST = '-'
 
--- What a guard says: until when, how many came, and a request with what it was answered: a node's last one, or the one
--- that was told to act on a model, and the node it came from. A new guard when the old one's time has passed.
+-- What a guard says: until when, how many came, and a request: a node's last one, the model it named and what it was
+-- answered; or the one that was told to act on a model, and the node it came from. A new guard when the old one's time has
+-- passed.
 local function read(c, key, window_ms)
   local text = redis.call('GET', key) or ''
-  local until_text, count, request, answer = text:match('^(%d+) (%d+) (%S+) (%S+)$')
+  local until_text, count, request, of, answer = text:match('^(%d+) (%d+) (%S+) (%S+) (%S+)$')
   local until_ms = tonumber(until_text)
   if until_ms and until_ms > c.now then
-    return { until_ms = until_ms, count = tonumber(count), request = request, answer = answer }
+    return { until_ms = until_ms, count = tonumber(count), request = request, of = of, answer = answer }
   end
-  return { until_ms = c.now + window_ms, count = 0, request = NO_REQUEST, answer = NO_REQUEST }
+  return { until_ms = c.now + window_ms, count = 0, request = NO_REQUEST }
 end
 
 local function write(key, guard)
   redis.call('SET', key, table.concat({ string.format('%d', guard.until_ms), string.format('%d', guard.count),
-    guard.request, guard.answer }, ' '), 'PXAT', string.format('%d', guard.until_ms))
+    guard.request, guard.of, guard.answer }, ' '), 'PXAT', string.format('%d', guard.until_ms))
 end
 
 -- The description of the node without the label; nil when it has it not. A node without a class was on its way to
@@ -62,18 +63,19 @@ local function report(root, arg)
     nodes.change_labels(c, node, rt, plan, rt.flags, nodes.held(c, node) + rt.foreign)
     redis.call('HSET', keys.runtime(root, node), 'class', plan.class)
   end
-  if arg.request and of_node.request == request then return of_node.answer end
+  if arg.request and of_node.request == request and of_node.of == model then return of_node.answer end
   if of_node.count >= REPORTS_OF_A_NODE then return 'LIMITED' end
   -- Who was told to act is told again: that call was interrupted.
-  local acts = of_model.count == 0 or arg.request and of_model.request == request and of_model.answer == node
+  local acts = of_model.count == 0 or arg.request and of_model.request == request and of_model.of == node
   if acts then
     events.write(c, 'model_unavailable', 'node', node, 'detail', model)
-    of_model.count, of_model.request, of_model.answer = math.max(1, of_model.count), request, node
+    of_model.count, of_model.request, of_model.of, of_model.answer = math.max(1, of_model.count), request, node, 'ACT'
   else
     of_model.count = of_model.count + 1
   end
   write(model_key, of_model)
-  of_node.count, of_node.request, of_node.answer = of_node.count + 1, request, acts and 'ACT' or 'COUNTED'
+  of_node.count, of_node.request, of_node.of = of_node.count + 1, request, model
+  of_node.answer = acts and 'ACT' or 'COUNTED'
   write(node_key, of_node)
   cell.touch(c)
   return of_node.answer

@@ -47,6 +47,8 @@ pub(crate) struct Oracle {
     news: News,
     bindings: Bindings,
     guarded: Guarded,
+    /// The snapshot that was there before the call.
+    overview: String,
 }
 
 /// What a call announced, and what was so before it.
@@ -175,13 +177,10 @@ fn number_in(json: &str, name: &str) -> i64 {
     digits.unwrap().parse().unwrap()
 }
 
-/// A snapshot of this moment has every node in one state. One of the last second is of then.
+/// A new snapshot has every node in one state.
 fn see_snapshot(host: &mut dyn Host, json: &str) {
     // Quotes and backslashes come escaped.
     let json = json.replace('\\', "");
-    if number_in(&json, "ts") != now_ms(host) {
-        return;
-    }
     let nodes = &json[json.find("\"nodes\":").unwrap()..];
     let states = ["ready", "full", "busy", "draining", "offline"];
     let sum: i64 = states.iter().map(|state| number_in(nodes, state)).sum();
@@ -231,6 +230,7 @@ impl Oracle {
     /// To be called before a call: notes whether the job it names is there.
     pub(crate) fn before(&mut self, host: &mut dyn Host, call: &Call) {
         self.news.before(host);
+        self.overview = text(&must(host, "overview"));
         self.known_before = asked_job(call).is_some_and(|job| read(host, &job).is_some());
     }
 
@@ -263,7 +263,7 @@ impl Oracle {
             self.see_job(host, call, reply, &job);
         }
         self.compare_holds(host);
-        if call.function == "snapshot" && code(reply).is_none() {
+        if call.function == "snapshot" && code(reply).is_none() && text(reply) != self.overview {
             see_snapshot(host, &text(reply));
         }
     }

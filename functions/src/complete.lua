@@ -6,7 +6,7 @@
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NO_SUCH_JOB, NODE_MISMATCH, STALE_NODE,
 --         WRONG_STATE
 -- Calls:  10 (1 more with INCARNATION, 1 under ACK, 1 with REASON, 4 for a failed job, 5 from a session's seat, 1 while
---         someone listens)
+--         someone listens, 1 with the setting events = all)
 
 -- The job is not live with a hold where one would expect it: heard before, cancelled, expired, or an error.
 local function settled_before(c, arg, score)

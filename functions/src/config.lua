@@ -4,7 +4,7 @@
 --
 -- Reply:  fields, every setting
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
--- Calls:  3 (4 in a cell with settings; 6 and 1 per setting when it changes some)
+-- Calls:  3 (4 in a cell with settings; 7 and 1 per setting when it changes some)
 
 -- The settings to change, as they are stored: arg.changed.
 local function validate(arg)

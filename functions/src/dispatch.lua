@@ -7,7 +7,7 @@
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, WRONG_STATE, JOB_EXISTS, NO_POOL_FOR_LANG_PAIR,
 --         EMPTY_POOL, NO_AVAILABLE_NODE
 -- Calls:  10 (1 more per further matching class, 1 with ACK or a TTL within the hour, 1 while someone listens,
---         3 for a session's first job, 4 for one that is bound)
+--         3 for a session's first job, 4 for one that is bound, 1 with the setting events = all)
 
 local SETTLE_BEFORE_REFUSAL = 128
 -- An id made from the grant's number may be one that a caller chose before: then the time is added to it.
@@ -78,8 +78,8 @@ local function grant(c, arg, found, job, job_key)
   local deadline = c.now + (ack_ms or ttl_ms)
   local used = number % ready.UNIT
 
-  call('HSET', job_key, 'd', jobs.pack(node, class, found.in_seat and 'b' or 'd', c.now_text, ack_ms or '0', ttl_text, number_text,
-    arg.src, arg.tgt, arg.session), 'p', arg.payload)
+  call('HSET', job_key, 'd', jobs.pack(node, class, found.in_seat and 'b' or 'd', c.now_text, ack_ms or '0', ttl_text,
+    number_text, arg.src, arg.tgt, arg.session), 'p', arg.payload)
   call('ZADD', keys.slots(root, node), holds.text(ack_ms and 0 or holds.DISPATCHED, deadline), 'j' .. job)
   if found.in_seat then
     leases.sit(c, arg.session, arg.remembered, job)

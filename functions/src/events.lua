@@ -1,11 +1,11 @@
 -- lockless_events after count
 --
--- What happened after an event, oldest first: `after` is the id of the last one seen, '-' for the oldest that is kept, '$'
--- for none before now. Whoever follows asks with the last id of the reply before, and waits on R:wake (lockless_listen) for
--- the word 'event'.
+-- What happened after an event, oldest first: `after` is the id of the last one seen, '-' for the oldest that is kept,
+-- '$' for none before now. Whoever follows asks with the last id of the reply before, and waits on R:wake
+-- (lockless_listen) for the word 'event'.
 --
--- Reply:  [last id, [[id, type, ts, node_id, job_id, session_id, detail], ...]]; the last id is that of the last event given,
---         else where the caller was
+-- Reply:  [last id, [[id, type, ts, node_id, job_id, session_id, detail], ...]]; the last id is that of the last event
+--         given, else where the caller was
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
 -- Calls:  4
 

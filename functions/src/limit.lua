@@ -10,11 +10,13 @@
 -- So many calls that have left the window are forgotten by each that comes.
 local FORGOTTEN = 8
 
--- What this request was answered last, or nil.
-local function given_before(key, request)
+-- What this request was answered last within the window, or nil.
+local function given_before(c, key, request)
   local last = request and redis.call('GET', key)
-  local id, allowed, left, retry_ms = (last or ''):match('^(%S+) (%d+) (%d+) (%d+)$')
-  if id == request and id then return { tonumber(allowed), tonumber(left), tonumber(retry_ms) } end
+  local id, until_ms, allowed, left, retry_ms = (last or ''):match('^(%S+) (%d+) (%d+) (%d+) (%d+)$')
+  if id and id == request and tonumber(until_ms) > c.now then
+    return { tonumber(allowed), tonumber(left), tonumber(retry_ms) }
+  end
 end
 
 local function limit(root, arg)
@@ -22,7 +24,7 @@ local function limit(root, arg)
   local c = cell.open(root)
   settle.first(c)
   local log, last_key = keys.limit_log(root, arg.name), keys.limit_last(root, arg.name)
-  local before = given_before(last_key, arg.request)
+  local before = given_before(c, last_key, arg.request)
   if before then return before end
   -- A call leaves the window exactly window_ms after it was allowed.
   local left_at = string.format('%d', c.now - arg.window_ms)
@@ -43,15 +45,15 @@ local function limit(root, arg)
 
   -- first write
   cell.create(c)
+  local until_text = string.format('%d', c.now + arg.window_ms)
   if reply[1] == 1 then
     if not is_counted then call('ZADD', log, c.now_text, member) end
-    call('PEXPIREAT', log, string.format('%d', c.now + arg.window_ms))
+    call('PEXPIREAT', log, until_text)
   end
   local gone = call('ZRANGEBYSCORE', log, '-inf', left_at, 'LIMIT', '0', FORGOTTEN)
   if #gone > 0 then call('ZREM', log, unpack(gone)) end
   if arg.request then
-    call('SET', last_key, arg.request .. ' ' .. table.concat(reply, ' '), 'PXAT',
-      string.format('%d', c.now + arg.window_ms))
+    call('SET', last_key, arg.request .. ' ' .. until_text .. ' ' .. table.concat(reply, ' '), 'PXAT', until_text)
   end
   cell.touch(c)
   return reply

@@ -1,7 +1,7 @@
 -- lockless_sweep [LIMIT n]
 --
--- Settles what is due: lost nodes, reservations nobody acknowledged, run limits, leases, boxes. A busy cell does it by itself;
--- an idle one needs someone to call this.
+-- Settles what is due: lost nodes, reservations nobody acknowledged, run limits, leases, boxes. A busy cell does it by
+-- itself; an idle one needs someone to call this.
 --
 -- Reply:  how many nodes, jobs and leases it settled
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING

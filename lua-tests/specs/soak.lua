@@ -28,15 +28,17 @@ describe('after hundreds of jobs', function()
     fcall('lockless_lock', 'l', 'a', 100)
     wait_until(function()
       fcall('lockless_sweep')
-      return there(':job:j', JOBS) + there(':session:s', SESSIONS) == 0
+      local guards = redis('EXISTS', R .. ':limit:log:l', R .. ':lock:l')
+      return there(':job:j', JOBS) + there(':session:s', SESSIONS) + guards == 0
     end, 20000)
     wait_until(function()
       fcall('lockless_sweep')
       return redis('ZCARD', R .. ':failed') + redis('ZCARD', R .. ':cancelled') == 0
     end, 20000)
-    expect(redis('EXISTS', R .. ':limit:log:l', R .. ':lock:l')):equals(0)
-    -- The node, and the sentinel.
-    expect(redis('ZRANGE', R .. ':due', 0, -1)):has_length(2)
+    -- No lease and no box; of the node its presence, and maybe the deadline of a hold that has gone.
+    for _, member in ipairs(redis('ZRANGE', R .. ':due', 0, -1)) do
+      expect(member:find('^nn1$') or member:find('^hn1$') or member:find('sentinel')):is_true()
+    end
     expect(fcall('lockless_node', 'n1')):has('current_jobs', 0)
     expect(fcall('lockless_check')):equals({})
   end)

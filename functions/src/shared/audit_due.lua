@@ -2,7 +2,7 @@
 
 local audit_due = {}
 
--- Of the holds of an incarnation that ended so many are looked at: they are being settled.
+-- Of the holds of an incarnation that ended, and of what is overdue, so many are looked at: they are being settled.
 local LOST_LOOKED_AT = 1000
 
 local kinds = {}
@@ -36,12 +36,13 @@ function kinds.l(c, rest, _, say)
   return #page / 2
 end
 
--- Whether holds of an incarnation of this node that ended are still to be settled, seats among them.
+-- Whether holds of an incarnation of this node that ended may still have to be settled, seats among them.
 local function is_being_lost(c, node)
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', keys.due(c.root), '-inf', c.now_text, 'LIMIT', '0', '1000')) do
+  local overdue = redis.call('ZRANGEBYSCORE', keys.due(c.root), '-inf', c.now_text, 'LIMIT', '0', LOST_LOOKED_AT)
+  for _, member in ipairs(overdue) do
     if member:match('^l%S+ (%S+)$') == node then return true end
   end
-  return false
+  return #overdue == LOST_LOOKED_AT
 end
 
 function kinds.s(c, session, at, say)

@@ -96,7 +96,8 @@ function cell.create(c)
   call('ZADD', keys.due(c.root), '+inf', cell.SENTINEL)
   call('HSET', c.root, 'schema', SCHEMA, 'clock', c.now_text, 'wake', WHOLE:format(cell.NEVER),
     'configured', '0', 'grants', '0', 'generation', '0', 'listen', '0', 'grace', '0', 'incarnation', '0', 'class', '0',
-    'leases', '0', 'tokens', '0', 'reserved', '0', 'finished', '0', 'failed', '0', 'expired', '0', 'cancelled', '0', 'released', '0')
+    'leases', '0', 'tokens', '0', 'reserved', '0', 'finished', '0', 'failed', '0', 'expired', '0', 'cancelled', '0',
+    'released', '0')
   c.exists, c.clock = true, c.now
 end
 

@@ -124,7 +124,8 @@ local function bound(c, req, lease)
     req.unable = 'is full'
     return nil
   end
-  local pool = req.pool or classes.fits(desc, { pool = req.remembered.pool }) and req.remembered.pool or desc.pools:match('^%S+')
+  local remembered = { pool = req.remembered.pool }
+  local pool = req.pool or classes.fits(desc, remembered) and remembered.pool or desc.pools:match('^%S+')
   return { class = rt.class, key = key, node = node, score = score, pool = pool, in_seat = in_seat }
 end
 

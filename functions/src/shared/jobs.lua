@@ -79,9 +79,9 @@ function jobs.let_go(c, job)
   redis.call('PEXPIREAT', keys.job(c.root, job), string.format('%d', c.now + config.value(c, 'keep_finished_ms')))
 end
 
--- Writes the end of a job with this hold (status, reason, result, its box, the counter and an event) and announces it. Idempotent
--- when `rec` has a status already: then it only makes sure that all of it was written, and keeps its entry in the box
--- from now on.
+-- Writes the end of a job with this hold (status, reason, result, its box, the counter and an event) and announces it.
+-- Idempotent when `rec` has a status already: then it only makes sure that all of it was written, and keeps its entry in
+-- the box from now on.
 function jobs.finish(c, job, rec, score, status, reason, result)
   local call = redis.call
   local key = keys.job(c.root, job)

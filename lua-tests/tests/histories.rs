@@ -8,6 +8,7 @@ mod histories {
     pub(crate) mod bindings;
     pub(crate) mod generator;
     pub(crate) mod guarded;
+    pub(crate) mod news;
     pub(crate) mod oracle;
 }
 

@@ -120,7 +120,7 @@ fn memory_returns_to_its_start_after_a_hundred_thousand_jobs() {
     let connection = &mut connection;
     must(
         connection,
-        "config keep_finished_ms 500 session_ttl_ms 500 heartbeat_ttl_ms 1800000 events_max 100",
+        "config keep_finished_ms 3000 session_ttl_ms 3000 heartbeat_ttl_ms 1800000 events_max 100",
     );
     must(connection, "register n1 10000");
     // Every cache, counter and box has been there once, and the events are as many as are kept.

@@ -60,7 +60,7 @@ end
 local function remember(c, arg, pool)
   local pair, before = arg.pair or '-', arg.remembered
   if before and pool == before.pool and pair == before.pair and
-    c.now - before.when_ms < config.value(c, 'session_ttl_ms') / 4 then
+    c.now - before.when < config.value(c, 'session_ttl_ms') / 4 then
     return
   end
   sessions.write(c, arg.session, { when = c.now_text, pool = pool, pair = pair, lease = arg.binding })

@@ -9,17 +9,17 @@ local sessions = {}
 
 local SUPERSEDED_KEPT = 4
 
+local UNBOUND = '^([^ ]+) ([^ ]+) ([^ ]+)$'
+local BOUND = '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$'
+
 -- What sticky says.
 function sessions.unpack(sticky)
-  local when, pool, pair, rest = sticky:match('^([^ ]+) ([^ ]+) ([^ ]+)(.*)$')
-  local rec = { when_ms = tonumber(when), when = when, pool = pool, pair = pair }
-  if rest ~= '' then
-    local id, node, expiry, length, since, rider, from_id, from_node =
-      rest:match('^ ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$')
-    rec.lease = { id = id, node = node, expire_ms = tonumber(expiry), length_ms = tonumber(length), since = since,
-      rider = rider, from_id = from_id, from_node = from_node }
-  end
-  return rec
+  local when, pool, pair = sticky:match(UNBOUND)
+  if when then return { when = when, pool = pool, pair = pair } end
+  local id, node, expiry, length, since, rider, from_id, from_node
+  when, pool, pair, id, node, expiry, length, since, rider, from_id, from_node = sticky:match(BOUND)
+  return { when = when, pool = pool, pair = pair, lease = { id = id, node = node, expire_ms = tonumber(expiry),
+    length_ms = tonumber(length), since = since, rider = rider, from_id = from_id, from_node = from_node } }
 end
 
 -- The record with its requests, or nil.

@@ -75,6 +75,12 @@ impl Cell {
         Self::new(server, nodes, |_| plain_node())
     }
 
+    /// Changes a setting.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        let command = fcall("lockless_config", &[name, value]);
+        self.link.one(&command).map(drop)
+    }
+
     /// Gives the first nodes their long presence again.
     pub fn stay_present(&mut self, nodes: usize) -> Result<(), Error> {
         set_presence(&mut self.link)?;
@@ -157,6 +163,15 @@ impl Cell {
         self.link.reset_statistics()?;
         let done = work(self)?;
         Ok((self.link.usec_per_fcall()?, done))
+    }
+
+    /// Server time per call of dispatches and completions.
+    pub fn way_cost(&mut self, calls: usize) -> Result<Micros, Error> {
+        let (micros, ()) = self.timed(|cell| {
+            let jobs = cell.dispatch(calls, &[])?;
+            cell.complete(&jobs)
+        })?;
+        Ok(micros)
     }
 
     /// Server time per dispatch; the jobs are completed afterwards, so that load stays even.

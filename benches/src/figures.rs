@@ -185,7 +185,40 @@ pub fn run(server: &mut Server, effort: Effort, report: &mut Report) -> Result<(
         .collect();
     let title = "Server time per call (INFO commandstats), 1000 nodes";
     Report::figures(title, &figures, figures[1].1);
+    events_of_every_job(server, effort, report)?;
     finished_jobs(server, effort, report)
+}
+
+/// What a cell pays for telling of every job. Any setting that is not the default costs a read in each call, so the ratio
+/// against a cell with another setting is that of the events alone.
+fn events_of_every_job(
+    server: &mut Server,
+    effort: Effort,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let mut all = Cell::plain(server, NODES)?;
+    all.set("events", "all")?;
+    let mut other = Cell::plain(server, NODES)?;
+    other.set("events_max", "10001")?;
+    let mut default = Cell::plain(server, NODES)?;
+    Report::comparisons(
+        "Dispatch and complete, us of server time",
+        "first",
+        "second",
+    );
+    let sides = compare(
+        effort.rounds,
+        || all.way_cost(effort.calls),
+        || default.way_cost(effort.calls),
+    )?;
+    report.compared("events all / default settings", sides, None);
+    let sides = compare(
+        effort.rounds,
+        || all.way_cost(effort.calls),
+        || other.way_cost(effort.calls),
+    )?;
+    report.compared("events all / lifecycle with another setting", sides, None);
+    Ok(())
 }
 
 fn finished_jobs(server: &mut Server, effort: Effort, report: &mut Report) -> Result<(), Error> {

@@ -61,6 +61,8 @@ pub struct Function {
     /// Whether it may run when Redis has reached `maxmemory`.
     #[serde(default)]
     pub allow_oom: bool,
+    /// What makes it safe to send a write call again.
+    pub retry: Option<Retry>,
     /// Method and path over HTTP.
     pub http: String,
     /// A second method and path, that takes no arguments.
@@ -69,6 +71,8 @@ pub struct Function {
     pub roles: Vec<Role>,
     /// What a caller may wait for over HTTP.
     pub wait: Option<Wait>,
+    /// How it goes on as a stream of events over HTTP.
+    pub stream: Option<Stream>,
     /// The shape of its reply.
     pub reply: ReplyShape,
     /// What is in the reply.
@@ -86,6 +90,30 @@ pub struct Function {
     pub rest: Option<String>,
 }
 
+/// What makes it safe to send a write call again, when its reply was lost.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retry {
+    /// By what the second call is known.
+    pub by: RetryBy,
+    /// What it replies, where that is not the reply of the first.
+    pub again: Option<String>,
+}
+
+/// By what a call that was made before is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RetryBy {
+    /// The job's id.
+    Job,
+    /// The argument `request_id`.
+    RequestId,
+    /// The option `REQUEST`.
+    Request,
+    /// What is there already is not done again.
+    State,
+}
+
 /// What a caller may wait for: the call is made again at each announcement, until its reply says something new.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -97,6 +125,16 @@ pub struct Wait {
     /// One of these fields ends it soon, because it is said again until it is dealt with.
     #[serde(default)]
     pub soon: Vec<String>,
+}
+
+/// How a function goes on as a stream: it is called again with where it was whenever there is news.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// The argument that says where to go on. The first field of the reply is its next value.
+    pub position: String,
+    /// The list whose items are the events: of records that begin with an id and a type.
+    pub list: String,
 }
 
 /// One value of a reply.
@@ -254,6 +292,8 @@ pub enum ReplyShape {
     Ok,
     /// A number.
     Integer,
+    /// One value, of the type of the one field.
+    Value,
     /// A list with a place for each name.
     Array,
     /// `[next cursor, [item, ...]]`.
@@ -358,6 +398,11 @@ impl Function {
 }
 
 impl Argument {
+    /// Whether it must be given over HTTP: it has no default there, and no key can be made for it.
+    pub fn is_required_over_http(&self) -> bool {
+        self.keyword.is_none() && self.http_default.is_none() && !self.idempotency
+    }
+
     /// Whether it is any JSON over HTTP, kept as given.
     pub fn is_json(&self) -> bool {
         self.json || self.kind == Kind::Payload

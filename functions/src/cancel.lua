@@ -26,7 +26,7 @@ local function cancel(root, arg)
   jobs.finish(c, job, rec, score, 'cancelled', arg.reason)
   if state == 'reserved' then
     jobs.let_go(c, job)
-    holds.free(c, node, rt, job)
+    leases.free(c, node, rt, job, rec)
   else
     redis.call('ZADD', keys.slots(root, node), 'XX', holds.STOPPING_TEXT, 'j' .. job)
     cell.announce(c, node)

@@ -5,8 +5,8 @@
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NO_SUCH_JOB, NODE_MISMATCH, STALE_NODE,
 --         WRONG_STATE
--- Calls:  10 (1 more with INCARNATION, 1 under ACK, 1 with REASON, 3 for a failed job, 1 while someone
---         listens)
+-- Calls:  10 (1 more with INCARNATION, 1 under ACK, 1 with REASON, 4 for a failed job, 5 from a session's seat, 1 while
+--         someone listens, 1 with the setting events = all)
 
 -- The job is not live with a hold where one would expect it: heard before, cancelled, expired, or an error.
 local function settled_before(c, arg, score)
@@ -16,7 +16,7 @@ local function settled_before(c, arg, score)
     -- Stopping: the node has stopped it. Any other hold of an ended job was left by an interrupted call.
     jobs.finish(c, job, rec, score, status)
     jobs.let_go(c, job)
-    holds.free(c, node, rt, job)
+    leases.free(c, node, rt, job, rec)
     return redis.status_reply('OK')
   end
   if status ~= arg.status then errors.wrong_state(job, status) end
@@ -36,6 +36,15 @@ local function complete(root, arg)
   local score = rec and rec.node == node and holds.score(c, node, job)
   if not score or rec.status then return settled_before(c, arg, score) end
   word.is_current(c, node, arg.incarnation)
+  if rec.kind == 'b' then
+    cell.guard(c)
+    local rt = nodes.read(c, node)
+    -- first write
+    jobs.finish(c, job, rec, score, arg.status, arg.reason, arg.result)
+    jobs.let_go(c, job)
+    leases.free(c, node, rt, job, rec)
+    return redis.status_reply('OK')
+  end
   local class = rec.class
   local place = call('ZSCORE', keys.ready(root, class), node)
   if not place then

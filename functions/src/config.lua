@@ -4,7 +4,7 @@
 --
 -- Reply:  fields, every setting
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
--- Calls:  3 (4 in a cell with settings; 6 and 1 per setting when it changes some)
+-- Calls:  3 (4 in a cell with settings; 7 and 1 per setting when it changes some)
 
 -- The settings to change, as they are stored: arg.changed.
 local function validate(arg)
@@ -26,8 +26,14 @@ local function configure(root, arg)
   local c = cell.open(root)
   if #arg.changed > 0 then
     settle.first(c)
+    local told = {}
+    for i = 1, #arg.changed, 2 do
+      local name, value = arg.changed[i], arg.changed[i + 1]
+      if value ~= config.text(c, name) then told[#told + 1] = name .. ' ' .. value end
+    end
     -- first write
     cell.create(c)
+    if #told > 0 then events.write(c, 'config_changed', 'detail', table.concat(told, ' ')) end
     for i = 1, #arg.changed, 2 do
       local name, value = arg.changed[i], arg.changed[i + 1]
       if value == config.settings[name].text then

@@ -4,8 +4,8 @@
 --
 -- Reply:  how many jobs it had
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
--- Calls:  22 for a node of one pool and pair; 3 more and 3 per attribute for the last of its class, 8 per job settled
---         (9 while someone listens)
+-- Calls:  22 for a node of one pool and pair; 3 more and 3 per attribute for the last of its class, 9 per job settled
+--         (10 while someone listens)
 
 local function deregister(root, arg)
   local c = cell.open(root)
@@ -21,15 +21,16 @@ local function deregister(root, arg)
   if arg.incarnation and (nodes.is_lost(rt) or arg.incarnation ~= tonumber(rt.incarnation)) then
     errors.stale_node(node)
   end
-  local held = nodes.held(c, node)
+  local settled = holds.of_jobs(c, node)
   local interrupted = redis.call('HGET', keys.info(root, node), 'indexing') == '1'
 
   -- first write
+  if not nodes.is_lost(rt) then events.write(c, 'node_lost', 'node', node, 'detail', 'deregistered') end
   holds.abandon(c, node, rt.incarnation)
   nodes.remove(c, node, rt, interrupted)
-  if held > 0 then settle.first(c) end
+  settle.first(c)
   cell.touch(c)
-  return held
+  return settled
 end
 
 return deregister

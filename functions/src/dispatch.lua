@@ -1,12 +1,13 @@
 -- lockless_dispatch session src tgt payload [JOB id] [POOL p] [REGION r] [REQUIRE label]* [ACK ms] [TTL ms]
 --
--- Chooses pool and node, takes a slot, creates the job.
+-- Chooses pool and node, takes a slot, creates the job. A session that is bound has its node chosen already: one job at a
+-- time sits in its seat, further ones take slots of their own.
 --
 -- Reply:  [node_id, job_id]
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, WRONG_STATE, JOB_EXISTS, NO_POOL_FOR_LANG_PAIR,
 --         EMPTY_POOL, NO_AVAILABLE_NODE
 -- Calls:  10 (1 more per further matching class, 1 with ACK or a TTL within the hour, 1 while someone listens,
---         3 for a session's first job)
+--         3 for a session's first job, 4 for one that is bound, 1 with the setting events = all)
 
 local SETTLE_BEFORE_REFUSAL = 128
 -- An id made from the grant's number may be one that a caller chose before: then the time is added to it.
@@ -17,7 +18,7 @@ local AUTO_ID_TRIES = 4
 local function replay(c, job, arg, automatic)
   local rec = jobs.read_with_payload(c, job)
   if not rec then return nil end
-  local same = rec.kind == 'd' and rec.session == arg.session and rec.src == arg.src and rec.tgt == arg.tgt and
+  local same = rec.kind ~= 'r' and rec.session == arg.session and rec.src == arg.src and rec.tgt == arg.tgt and
     rec.payload == arg.payload
   if not same then
     if automatic then return nil, true end
@@ -40,9 +41,16 @@ local function replay(c, job, arg, automatic)
     cell.guard(c)
     local rt = nodes.read(c, rec.node)
     local _, deadline = holds.state(score)
-    redis.call('PEXPIRE', keys.session(c.root, rec.session), string.format('%d', config.value(c, 'session_ttl_ms')))
+    local session = sessions.read_sticky(c, rec.session)
+    local lease = session and session.lease
+    if not lease then
+      sessions.let_go(c, rec.session)
+    elseif rec.kind == 'b' and lease.node == rec.node then
+      leases.sit(c, rec.session, session, job)
+    end
     ready.place(c, rt.class, rec.node, rt.flags, nodes.held(c, rec.node) + rt.foreign)
     if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. rec.node, deadline) end
+    events.of_job(c, 'job_dispatched', rec.node, job, rec.session)
     redis.call('HSET', c.root, 'clock', c.now_text, 'grants', rec.grant)
   end
   return { rec.node, job }
@@ -50,12 +58,13 @@ end
 
 -- What a session remembers, rewritten when it changed or a quarter of its life has passed.
 local function remember(c, arg, pool)
-  local pair = arg.pair or '-'
-  local ttl_ms = config.value(c, 'session_ttl_ms')
-  if pool == arg.sticky_pool and pair == arg.sticky_pair and c.now - arg.sticky_ms < ttl_ms / 4 then return end
-  local key = keys.session(c.root, arg.session)
-  redis.call('HSET', key, 'sticky', c.now_text .. ' ' .. pool .. ' ' .. pair)
-  redis.call('PEXPIRE', key, string.format('%d', ttl_ms))
+  local pair, before = arg.pair or '-', arg.remembered
+  if before and pool == before.pool and pair == before.pair and
+    c.now - before.when < config.value(c, 'session_ttl_ms') / 4 then
+    return
+  end
+  sessions.write(c, arg.session, { when = c.now_text, pool = pool, pair = pair, lease = arg.binding })
+  if not arg.binding then sessions.let_go(c, arg.session) end
 end
 
 local function grant(c, arg, found, job, job_key)
@@ -69,12 +78,17 @@ local function grant(c, arg, found, job, job_key)
   local deadline = c.now + (ack_ms or ttl_ms)
   local used = number % ready.UNIT
 
-  call('HSET', job_key, 'd', jobs.pack(node, class, 'd', c.now_text, ack_ms or '0', ttl_text, number_text,
-    arg.src, arg.tgt, arg.session), 'p', arg.payload)
+  call('HSET', job_key, 'd', jobs.pack(node, class, found.in_seat and 'b' or 'd', c.now_text, ack_ms or '0', ttl_text,
+    number_text, arg.src, arg.tgt, arg.session), 'p', arg.payload)
   call('ZADD', keys.slots(root, node), holds.text(ack_ms and 0 or holds.DISPATCHED, deadline), 'j' .. job)
-  call('ZADD', found.key, ready.text(found.score - found.score % ready.UNIT + ready.UNIT + used), node)
+  if found.in_seat then
+    leases.sit(c, arg.session, arg.remembered, job)
+  else
+    call('ZADD', found.key, ready.text(found.score - found.score % ready.UNIT + ready.UNIT + used), node)
+  end
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
   remember(c, arg, found.pool)
+  events.of_job(c, 'job_dispatched', node, job, arg.session)
   call('HSET', root, 'clock', c.now_text, 'grants', number_text)
   cell.announce(c, node)
   return { node, job }

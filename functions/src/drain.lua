@@ -17,6 +17,7 @@ local function drain(root, arg)
   -- first write
   if flags ~= rt.flags then
     ready.place(c, rt.class, node, flags, held + rt.foreign)
+    events.write(c, 'node_draining', 'node', node, 'detail', arg.drain)
     redis.call('HSET', keys.runtime(root, node), 'flags', flags)
   end
   cell.touch(c)

@@ -2,10 +2,11 @@
 --
 -- Why: the node that a dispatch with these arguments would choose now, and how many nodes are out for which reason.
 -- A node counts once, under the first reason that applies: pair, region, label, offline, draining, resource, capacity.
--- Slots whose time has passed count as taken until a write call settles them.
+-- Slots whose time has passed count as taken until a write call settles them. A session that is bound has one node to go
+-- to, `bound`, or none.
 --
--- Reply:  fields node_id (empty: none), pool, effective, max_jobs, considered, available, the reasons, and partial
---         (1 when more than 512 classes match: then not all were counted)
+-- Reply:  fields node_id (empty: none), pool, effective, max_jobs, considered, available, the reasons, partial
+--         (1 when more than 512 classes match: then not all were counted), and bound (empty: it is not)
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
 -- Calls:  13 with one matching class (2 more when nodes of it are out); grows with the matching classes, at most 512
 
@@ -25,6 +26,7 @@ local function explain(root, arg)
     'considered', out.considered, 'available', counts.available, 'pair', out.pair, 'region', out.region,
     'label', out.label, 'offline', counts.offline, 'draining', counts.draining, 'resource', counts.resource,
     'capacity', counts.capacity, 'partial', (counts.partial or out.partial) and 1 or 0,
+    'bound', arg.binding and arg.binding.node or '',
   }
 end
 

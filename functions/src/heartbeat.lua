@@ -22,9 +22,9 @@ end
 local function foreign_of(c, node, arg, rt, held)
   if arg.foreign then return arg.foreign end
   if not arg.jobs then return rt.foreign end
-  local reserved = 0
-  if held > 0 then reserved = redis.call('ZCOUNT', keys.slots(c.root, node), '-inf', '(10000000000000') end
-  return math.max(0, arg.jobs - (held - reserved))
+  local running = 0
+  if held > 0 then running = redis.call('ZCOUNT', keys.slots(c.root, node), '10000000000000', holds.STOPPING_TEXT) end
+  return math.max(0, arg.jobs - running)
 end
 
 local OPTIONS = { 'cpu', 'gpu', 'mem', 'mem_mb' }
@@ -53,9 +53,7 @@ local function heartbeat(root, arg)
 
   -- first write
   if plan then
-    call('HSET', keys.info(root, node), 'labels', plan.desc.labels)
-    nodes.move_class(c, node, rt, plan, flags, held + foreign)
-    if rt.class ~= plan.class then classes.drop_if_empty(c, rt.class) end
+    nodes.change_labels(c, node, rt, plan, flags, held + foreign)
   elseif flags ~= rt.flags or foreign ~= rt.foreign then
     ready.place(c, rt.class, node, flags, held + foreign)
   end

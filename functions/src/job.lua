@@ -23,7 +23,7 @@ local function job(root, arg)
   local started
   if rec.status then started = jobs.was_started(rec) else started = score and jobs.started(rec, score) end
   return {
-    'job_id', arg.job, 'status', status, 'node_id', rec.node, 'session_id', rec.kind == 'd' and rec.session or '',
+    'job_id', arg.job, 'status', status, 'node_id', rec.node, 'session_id', jobs.session(rec),
     'src_lang', rec.src, 'tgt_lang', rec.tgt, 'payload_json', rec.payload or '', 'created_ts', tonumber(rec.created),
     'started_ts', tonumber(started or nil) or '', 'ended_ts', tonumber(rec.ended or '') or '',
     'deadline_ts', not rec.status and deadline or '', 'attempts', 1, 'result', rec.result or '', 'reason', reason,

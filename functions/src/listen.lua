@@ -1,8 +1,8 @@
 -- lockless_listen
 --
--- Has dispatches, stops and ends announced on R:wake for two minutes: the id of a node that has something to take, or
--- 'ended <job>'. Whoever waits subscribes, calls this, looks, and calls it again within a minute. lockless_take does the
--- same. In a cell where nobody listens nothing is announced.
+-- Has dispatches, stops, ends and events announced on R:wake for two minutes: the id of a node that has something to
+-- take, 'ended <job>', or 'event'. Whoever waits subscribes, calls this, looks, and calls it again within a minute.
+-- lockless_take does the same. In a cell where nobody listens nothing is announced.
 --
 -- Reply:  until when, in ms; 0 in a cell that does not exist
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING

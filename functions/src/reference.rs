@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::api::{Api, Argument, Function, Mode, ReplyShape};
+use crate::api::{Api, Argument, Function, Kind, Mode, ReplyShape, RetryBy};
 
 /// The Redis commands a bundle calls, in order. A user who may call the functions needs the right to each of them.
 pub fn commands(bundle: &str) -> BTreeSet<String> {
@@ -43,6 +43,7 @@ pub fn page(api: &Api, bundle: &str) -> String {
             error.code, error.status, error.summary
         );
     }
+    retries(&mut text, api);
     text.push_str("\n## Settings\n\n`lockless_config` reads and changes them, for one cell.\n\n| setting | default | takes | |\n|---|---|---|---|\n");
     for setting in &api.settings {
         let _ = writeln!(
@@ -64,6 +65,28 @@ pub fn page(api: &Api, bundle: &str) -> String {
             .join(" ")
     );
     text
+}
+
+fn retries(text: &mut String, api: &Api) {
+    text.push_str(
+        "\n## Sending a call again\n\nA call whose reply was lost can be sent again: it changes nothing that it changed before. \
+         What makes it so, and what the second call replies where that is not what the first did:\n\n\
+         | function | safe by | again |\n|---|---|---|\n",
+    );
+    for function in &api.functions {
+        let Some(retry) = &function.retry else {
+            continue;
+        };
+        let by = match retry.by {
+            RetryBy::Job => "the job's id (`JOB`)",
+            RetryBy::RequestId => "`request_id`",
+            RetryBy::Request => "`REQUEST`",
+            RetryBy::State => "what is there already",
+        };
+        let again = retry.again.as_ref().map(|again| format!("`{again}`"));
+        let again = again.unwrap_or_default();
+        let _ = writeln!(text, "| `{}` | {by} | {again} |", function.name);
+    }
 }
 
 fn section(text: &mut String, function: &Function) {
@@ -122,6 +145,7 @@ fn reply(function: &Function) -> String {
         ReplyShape::Fields => format!("fields {names}"),
         ReplyShape::Ok => "`OK`".to_owned(),
         ReplyShape::Integer => "a number".to_owned(),
+        ReplyShape::Value => names,
         ReplyShape::Array => format!("a list: {names}"),
         ReplyShape::Page => {
             "`[next cursor, [id, ...]]`; the cursor is 0 after the last page".to_owned()
@@ -141,7 +165,11 @@ fn synopsis(function: &Function) -> String {
     for option in &function.options {
         let keyword = option.keyword.as_deref().unwrap_or_default();
         let star = if option.many.is_some() { "*" } else { "" };
-        words.push(format!("[{keyword} {}]{star}", shown(option)));
+        let value = match option.kind {
+            Kind::Flag => String::new(),
+            _ => format!(" {}", shown(option)),
+        };
+        words.push(format!("[{keyword}{value}]{star}"));
     }
     if function.rest.is_some() {
         words.push("[field value]*".to_owned());
@@ -150,7 +178,6 @@ fn synopsis(function: &Function) -> String {
 }
 
 fn shown(argument: &Argument) -> String {
-    use crate::api::Kind;
     match argument.kind {
         Kind::Pair => "src tgt".to_owned(),
         Kind::Choice => argument.values.join("|"),

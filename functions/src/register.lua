@@ -33,7 +33,10 @@ local function register(root, arg)
   local incarnation = rt and rt.incarnation
   if fresh then
     incarnation = call('HINCRBY', root, 'incarnation', '1')
-    if rt and not was_lost then holds.abandon(c, node, rt.incarnation) end
+    if rt and not was_lost then
+      events.write(c, 'node_lost', 'node', node, 'detail', 'new instance')
+      holds.abandon(c, node, rt.incarnation)
+    end
   end
   local foreign = fresh and 0 or rt.foreign
   local flags = rt and rt.flags or ''
@@ -53,6 +56,7 @@ local function register(root, arg)
   local runtime = keys.runtime(root, node)
   local scan_ms = c.now + cell.HORIZON_MS / 2
   if fresh then
+    events.write(c, 'node_online', 'node', node, 'detail', incarnation)
     call('HSET', runtime, 'reported', '0', 'cpu', '0', 'gpu', '-1', 'mem', '0', 'mem_mb', '0')
   else
     scan_ms = holds.promote_deadlines(c, node, rt)

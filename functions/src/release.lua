@@ -34,13 +34,13 @@ local function release(root, arg)
     local ordinal = tonumber(rec.ordinal) or cell.counter(c, 'released') + 1
     call('HSET', job_key, 'f', 'released ' .. c.now_text .. ' ' .. string.format('%d', ordinal))
     if cell.counter(c, 'released') < ordinal then cell.set_counter(c, 'released', ordinal) end
-    holds.free(c, node, rt, job)
+    holds.free(c, node, rt, 'j' .. job)
     cell.announce(c, 'ended ' .. job)
     call('DEL', job_key)
   else
     jobs.finish(c, job, rec, score, 'cancelled', 'released by its node')
     jobs.let_go(c, job)
-    holds.free(c, node, rt, job)
+    leases.free(c, node, rt, job, rec)
   end
   return 1
 end

@@ -10,11 +10,11 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::auth::{LiveTokens, Tokens, check_exposure, plaintext_warning};
 use crate::backend::Redis;
+use crate::caretaker::Caretaker;
 use crate::cells::Cells;
 use crate::metrics::Metrics;
-use crate::service::Service;
+use crate::service::{Service, fresh_key};
 use crate::settings::Serve;
-use crate::sweeper::Sweeper;
 use crate::transport::{Shutdown, ShutdownTrigger, TlsReloader, TransportStats, bind, serve};
 use crate::wakes::Wakes;
 use crate::workers::Workers;
@@ -44,12 +44,12 @@ pub async fn run(settings: &Serve) -> Result<(), String> {
 
     let (trigger, shutdown) = Shutdown::new();
     let stats = Arc::new(TransportStats::default());
-    let sweeper = Sweeper::start(Arc::clone(&redis), cells.known().to_vec(), shutdown.clone());
+    let caretaker = Caretaker::start(&redis, cells.known().to_vec(), fresh_key(), &shutdown);
     let wait_limit_ms = settings.limits.max_wait_ms;
     let service = Service {
-        wakes: Wakes::new(Arc::clone(&redis)),
+        wakes: Arc::new(Wakes::new(Arc::clone(&redis))),
         redis: Arc::clone(&redis),
-        sweeper,
+        caretaker,
         tokens: Arc::clone(&tokens),
         cells,
         metrics: Metrics::new(),

@@ -5,6 +5,7 @@
 
 pub mod auth;
 pub mod backend;
+pub mod caretaker;
 pub mod cells;
 pub mod contract;
 pub mod gateway;
@@ -15,7 +16,6 @@ pub mod page;
 pub mod problem;
 pub mod service;
 pub mod settings;
-pub mod sweeper;
 pub mod transport;
 pub mod wakes;
 pub mod workers;

@@ -101,6 +101,14 @@ fn of_the_library(seen: &Seen) {
         &post("/v1/nodes/n1/heartbeat", json!({ "incarnation": 1 })),
     );
 
+    let renew = json!({ "lease_id": "l1" });
+    seen.check(
+        "NO_SUCH_SESSION",
+        &post("/v1/sessions/s9/renew", renew.clone()),
+    );
+    gateway.put("/v1/sessions/s9/binding", &json!({})).ok();
+    seen.check("LEASE_MISMATCH", &post("/v1/sessions/s9/renew", renew));
+
     let cell = a_cell();
     let headers = [("lockless-cell", cell.as_str())];
     gateway

@@ -12,13 +12,13 @@ use lockless_servers::{Cluster, Standalone};
 use serde_json::{Map, Value, json};
 use support::{Answer, Gateway, a_cell, load, redis};
 
-/// A node, and a job on it when the route is about one.
-fn prepare(gateway: &Gateway, cell: &str, route: &Route) {
+/// A node, and what the route is about: a job on it, or a session that is bound to it. Returns what only Redis could know.
+fn prepare(gateway: &Gateway, cell: &str, route: &Route) -> Map<String, Value> {
     let call = |method, path: &str, body: Value| {
         let headers = [("lockless-cell", cell)];
         gateway
             .send(method, path, &headers, Some(&body.to_string()))
-            .ok();
+            .ok()
     };
     call(
         "PUT",
@@ -28,10 +28,16 @@ fn prepare(gateway: &Gateway, cell: &str, route: &Route) {
             "pools": ["default", "pool-1"], "labels": ["require-1"],
         }),
     );
+    let mut known = Map::new();
     if route.path_arguments.contains(&"job") {
         let job = json!({ "session": "session-1", "payload": { "text": "hello" }, "job": "job-1" });
         call("POST", "/v1/jobs", job);
     }
+    if route.path_arguments.contains(&"session") {
+        let bound = call("PUT", "/v1/sessions/session-1/binding", json!({}));
+        known.insert("lease_id".to_owned(), bound["lease_id"].clone());
+    }
+    known
 }
 
 /// The request of a route with the examples of these arguments.
@@ -77,10 +83,6 @@ fn send(
     }
     let path = format!("{path}?{}", query.finish());
     gateway.send(route.method.as_str(), &path, headers, None)
-}
-
-fn is_required(argument: &Argument) -> bool {
-    argument.keyword.is_none() && argument.http_default.is_none()
 }
 
 fn name_of(route: &Route) -> String {
@@ -142,9 +144,11 @@ fn every_route_answers_so_on_a_cluster() {
 fn all_answer(gateway: &Gateway) {
     for route in contract::routes() {
         let all = request(route, |argument| argument.name != "incarnation");
-        for given in [request(route, is_required), all] {
+        for mut given in [request(route, Argument::is_required_over_http), all] {
             let cell = a_cell();
-            prepare(gateway, &cell, route);
+            for (name, value) in prepare(gateway, &cell, route) {
+                given.1.entry(name).and_modify(|example| *example = value);
+            }
             let answer = send(gateway, route, &[("lockless-cell", &cell)], &given);
             let name = name_of(route);
             assert_eq!(answer.status, 200, "{name} {given:?}: {answer:?}");
@@ -167,7 +171,7 @@ fn every_route_refuses_what_it_does_not_take() {
         let cell = a_cell();
         let headers = [("lockless-cell", cell.as_str())];
         let name = name_of(route);
-        let (path, mut rest) = request(route, is_required);
+        let (path, mut rest) = request(route, Argument::is_required_over_http);
         rest.insert("colour".to_owned(), "red".into());
         let answer = send(&gateway, route, &headers, &(path.clone(), rest.clone()));
         answer.refused(400, "BAD_ARGUMENT");
@@ -208,7 +212,7 @@ fn every_argument_refuses_another_type_and_names_itself() {
                 _ => json!(17),
             };
             for wrong in [wrong, json!({ "a": 1 })] {
-                let (path, mut rest) = request(route, is_required);
+                let (path, mut rest) = request(route, Argument::is_required_over_http);
                 rest.insert(argument.name.clone(), wrong);
                 let answer = send(&gateway, route, &[], &(path, rest));
                 answer.refused(400, "BAD_ARGUMENT");
@@ -253,7 +257,7 @@ fn only_those_who_may_are_served() {
             (Some(&client), may(Role::Client)),
             (Some(&operator), true),
         ];
-        let given = request(route, is_required);
+        let given = request(route, Argument::is_required_over_http);
         let cell = a_cell();
         for (secret, allowed) in rows {
             let bearer = format!("Bearer {}", secret.unwrap());

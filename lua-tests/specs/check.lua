@@ -3,6 +3,11 @@
 local function key(suffix) return R .. ':' .. suffix end
 local function class_of(id) return fields(fcall('lockless_node', id)).class end
 
+-- The member that the seat of a bound session has.
+local function seat_of(session)
+  return 's' .. session .. ' ' .. redis('HGET', key('session:' .. session), 'sticky'):match('^%S+ %S+ %S+ (%S+)')
+end
+
 local damages = {
   { 'a hold without a job', 'its job record is missing', function() redis('DEL', key('job:running')) end },
   { 'a hold whose job has ended', 'its job is finished', function()
@@ -18,6 +23,33 @@ local damages = {
     redis('ZADD', key('node:slots:n1'), 30000000000000, 'jrunning')
   end },
   { 'a hold of unknown type', 'its type is not known', function() redis('ZADD', key('node:slots:n1'), 5, '?x') end },
+  { 'a seat without a lease', 'its lease is missing', function()
+    redis('ZADD', key('node:slots:n1'), 40000000000000, 'snobody 1-1')
+  end },
+  { 'a seat of another lease', 'its lease is missing', function()
+    redis('ZADD', key('node:slots:n1'), 40000000000000, 'sbound 9-9')
+  end },
+  { 'a seat on another node than its lease', 'its lease is on n1', function()
+    redis('ZADD', key('node:slots:n2'), 40000000000000, seat_of('bound'))
+  end },
+  { 'a seat beside the job that sits in it', 'its lease has a job in it', function()
+    redis('ZADD', key('node:slots:n1'), 40000000000000, seat_of('riding'))
+  end },
+  { 'a seat with a deadline', 'not that of a seat', function()
+    redis('ZADD', key('node:slots:n1'), 20000000000000, seat_of('bound'))
+  end },
+  { 'a lease without a seat', 'its seat is missing', function() redis('ZREM', key('node:slots:n1'), seat_of('bound')) end },
+  { 'a lease whose job has no hold', 'its seat is missing', function() redis('ZREM', key('node:slots:n1'), 'jrider') end },
+  { 'a lease with the job of another session', 'another job sits in its seat', function()
+    redis('HSET', key('session:riding'), 'sticky', (redis('HGET', key('session:riding'), 'sticky'):gsub('jrider', 'jrunning')))
+  end },
+  { 'a lease that ends before the due list says', 'ends earlier', function()
+    redis('ZADD', key('due'), 9000000000000, 'sbound')
+  end },
+  { 'a lease whose session is about to go', 'its session is about to go', function()
+    redis('PEXPIRE', key('session:bound'), 600000)
+  end },
+  { 'the end of a lease that is not there', 'has no lease', function() redis('ZADD', key('due'), 9000000000000, 'snobody') end },
   { 'a hold that is gone', 'ready score', function() redis('ZREM', key('node:slots:n1'), 'jrunning') end },
   { 'a deadline that is not in the due list', 'its deadline is not in the due list', function()
     redis('ZREM', key('due'), 'hn1')
@@ -35,6 +67,7 @@ local damages = {
   end },
   { 'a wake that is too late', 'wake is later', function() redis('HSET', R, 'wake', 9000000000000) end },
   { 'a counter', 'grants, but', function() redis('HINCRBY', R, 'finished', 1) end },
+  { 'a token that is no number', 'tokens is not a number', function() redis('HSET', R, 'tokens', 'x') end },
   { 'a counter that is no number', 'expired is not a number', function() redis('HSET', R, 'expired', 'x') end },
   { 'a ready score', 'ready score', function()
     redis('ZINCRBY', key('ready:' .. class_of('n1')), 4294967296, 'n1')
@@ -100,6 +133,9 @@ describe('check', function()
     fcall('lockless_dispatch', 's', 'en', 'zh', 'p', 'JOB', 'waiting', 'POOL', 'b', 'ACK', 60000)
     fcall('lockless_dispatch', 's', 'en', 'zh', 'p', 'JOB', 'failed', 'POOL', 'b')
     fcall('lockless_complete', 'failed', 'n2', 'failed')
+    fcall('lockless_bind', 'bound', 'r', 'REQUIRE', 'x')
+    fcall('lockless_bind', 'riding', 'r', 'REQUIRE', 'x')
+    fcall('lockless_dispatch', 'riding', '-', '-', 'p', 'JOB', 'rider')
   end)
 
   it('is empty for a sound cell, whole and in pages', function()

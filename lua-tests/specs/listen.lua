@@ -1,4 +1,13 @@
--- What is announced on R:wake, to whom, and for how long.
+-- What is announced on R:wake, to whom, and for how long. Events, which are announced there too, have a spec of their own.
+
+local all_heard = heard
+local function heard()
+  local out = {}
+  for _, message in ipairs(all_heard()) do
+    if message ~= 'event' then out[#out + 1] = message end
+  end
+  return out
+end
 
 local function dispatch(job, ...) return fcall('lockless_dispatch', 's', 'en', 'zh', 'p', 'JOB', job, ...) end
 local function sweep() return fcall('lockless_sweep') end

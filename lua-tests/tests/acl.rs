@@ -57,13 +57,26 @@ fn a_user_with_just_the_listed_commands_can_call_every_function() {
         "release c n1",
         "dispatch s en zh p JOB d POOL b",
         "register n1 4 POOL b INSTANCE new",
+        "bind b r1 POOL b",
+        "dispatch b - - p JOB e",
+        "bind b r2 POOL b PREEMPT",
+        "unbind b 1-1",
+        "model_unavailable n1 m REQUEST q",
+        "limit l 1 100 REQUEST q",
+        "limit l 1 100",
+        "lock l a 100",
+        "unlock l a",
         "explain s en zh REQUIRE y",
         "job a",
         "jobs failed 0 10",
+        "events - 10",
+        "events $ 10",
         "jobs running 0 10",
         "node n1",
         "nodes 0 10",
         "stats",
+        "snapshot",
+        "overview",
         "check",
         "check CURSOR 0 COUNT 3",
         "version",
@@ -71,6 +84,12 @@ fn a_user_with_just_the_listed_commands_can_call_every_function() {
     ] {
         call(&mut caller, line);
     }
+    let redis::Value::Array(bound) = call(&mut caller, "bind b r2") else {
+        panic!("bind replies a list");
+    };
+    let lease: String = redis::from_redis_value(bound[5].clone()).unwrap();
+    call(&mut caller, &format!("renew b {lease} LEASE 60000"));
+    call(&mut caller, &format!("unbind b {lease}"));
     let overdue = || {
         let mut probe = client.get_connection().unwrap();
         let nodes: (String, Vec<String>) = redis::cmd("FCALL")
@@ -126,12 +145,12 @@ fn a_user_without_the_channel_is_served_and_wakes_nobody() {
     }
 }
 
-fn call(caller: &mut redis::Connection, line: &str) {
+fn call(caller: &mut redis::Connection, line: &str) -> redis::Value {
     let mut words = line.split(' ');
     let name = format!("lockless_{}", words.next().unwrap_or_default());
     let reply: Result<redis::Value, redis::RedisError> = redis::cmd("FCALL")
         .arg(&[name.as_str(), "1", "cell:{acl}"])
         .arg(words.collect::<Vec<_>>())
         .query(caller);
-    assert!(reply.is_ok(), "{line}: {reply:?}");
+    reply.unwrap_or_else(|error| panic!("{line}: {error}"))
 }

@@ -14,12 +14,17 @@ use std::{
 };
 
 use cell::{ROOT, api, code, command, in_process, library, must, say, words};
-use contract::provoked::{ALLOWED, BOTH, ROWS, Row};
-use lockless_functions::{LIBRARY, bundle::bundle};
+use contract::provoked::{ALLOWED, BOTH, CHANGING, ROWS, Row};
+use lockless_functions::{
+    LIBRARY,
+    api::{Mode, RetryBy},
+    bundle::bundle,
+};
 use lockless_lua_tests::{Host, InProcess, Real, Reply};
 use lockless_servers::Standalone;
 
-const ONE_NODE: [&str; 2] = ["register n1 4", "dispatch s - - p JOB j"];
+/// The model's clock starts at a fixed time, so the first lease is 1-1767225600000.
+const ONE_NODE: [&str; 3] = ["register n1 4", "dispatch s - - p JOB j", "bind b r"];
 const MOVED_AWAY: &str = "ERR Script attempted to access a non local key in a cluster node";
 /// Errors that any function gives, whatever it does, so they need no row each.
 const GENERAL: [&str; 4] = ["BAD_ARGUMENT", "BAD_CELL", "SCHEMA_MISMATCH", "CELL_MOVING"];
@@ -173,6 +178,59 @@ fn every_function_knows_the_general_errors() {
     }
 }
 
+/// Whether a reply is what the contract says that the second call replies.
+fn is_told_again(again: &str, first: &Reply, second: &Reply) -> bool {
+    match second {
+        Reply::Int(number) => number.to_string() == again,
+        Reply::Error(_) => code(second) == Some(again),
+        // The word in the first field tells the two apart, all others are the same.
+        Reply::Array(fields) => {
+            cell::text(&fields[1]) == again && fields[2..] == cell::list(first)[2..]
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn a_call_that_is_made_again_changes_nothing_and_is_answered_as_the_contract_says() {
+    let api = api();
+    for (before, line) in CHANGING {
+        let function = line.split(' ').next().unwrap();
+        let told = format!("{line} after {before:?}");
+        let contract = api.function(&format!("lockless_{function}")).unwrap();
+        let retry = contract.retry.as_ref().expect(&told);
+        let is_known_by = match retry.by {
+            RetryBy::Job => {
+                line.contains(" JOB ") || contract.args.iter().any(|arg| arg.name == "job")
+            }
+            RetryBy::RequestId => contract.args.iter().any(|arg| arg.name == "request_id"),
+            RetryBy::Request => line.contains(" REQUEST "),
+            RetryBy::State => true,
+        };
+        assert!(is_known_by, "{told}");
+        let mut host = after(before);
+        let start = host.dump().unwrap();
+        let first = must(&mut host, line);
+        let once = host.dump().unwrap();
+        assert_ne!(start, once, "{told} changes nothing");
+        let second = say(&mut host, line);
+        let is_answered = match &retry.again {
+            Some(again) => is_told_again(again, &first, &second),
+            None => first == second,
+        };
+        assert!(is_answered, "{told}: {first:?}, then {second:?}");
+        assert_eq!(once, host.dump().unwrap(), "{told}, made again");
+    }
+    let tried: BTreeSet<String> = CHANGING
+        .iter()
+        .map(|(_, line)| format!("lockless_{}", line.split(' ').next().unwrap()))
+        .collect();
+    let writes = api.functions.iter().filter(|it| it.mode == Mode::Write);
+    assert_eq!(tried, writes.map(|it| it.name.clone()).collect());
+    let reads = api.functions.iter().filter(|it| it.mode == Mode::Read);
+    assert!(reads.map(|it| &it.retry).all(Option::is_none));
+}
+
 #[test]
 fn a_failure_of_redis_itself_is_passed_on_as_it_is() {
     let mut host = after(&ONE_NODE);
@@ -286,10 +344,23 @@ const COMMON: &[(&str, &[&str])] = &[
     ("cancel d", &[]),
     ("config", &[]),
     ("stats", &[]),
+    ("events - 10", &[]),
     ("explain s en fr", &[]),
     ("sweep", &[]),
+    ("snapshot", &[]),
+    ("overview", &[]),
     ("version", &[]),
     ("complete c n1 finished", &[]),
+    ("bind s r1 PAIR en fr", &[]),
+    ("renew s 1-1767225601000", &[]),
+    ("unbind s 1-1767225601000", &[]),
+    (
+        "model_unavailable n1 m REQUEST r",
+        &["model_unavailable n1 m"],
+    ),
+    ("limit l 9 60000", &["limit l 9 60000"]),
+    ("lock l a 60000", &["lock k a 60000"]),
+    ("unlock l a", &[]),
     ("take n1", &["take n1"]),
     ("listen", &[]),
 ];
@@ -321,7 +392,12 @@ const WHILE_LISTENING: &[(&str, &[&str], usize)] = &[
     ("dispatch s - - p", &ONE_NODE, 1),
     ("dispatch s - - p JOB j", &ONE_NODE, 0),
     ("complete j n1 finished", &ONE_NODE, 1),
-    ("complete j n1 failed", &ONE_NODE, 1),
+    // Its end, and the event of it.
+    ("complete j n1 failed", &ONE_NODE, 2),
+    ("drain n1 on", &ONE_NODE, 1),
+    ("bind s r", &ONE_NODE, 1),
+    ("model_unavailable n1 m", &ONE_NODE, 1),
+    ("config job_ttl_ms 5000", &ONE_NODE, 1),
     (
         "complete j n1 finished",
         &["register n1 4", "dispatch s - - p JOB j", "cancel j"],
@@ -332,13 +408,13 @@ const WHILE_LISTENING: &[(&str, &[&str], usize)] = &[
     ("release k n1", &["register n1 4"], 0),
     ("cancel k", &["register n1 4", "reserve n1 k -"], 1),
     ("cancel j", &ONE_NODE, 2),
-    ("deregister n1", &ONE_NODE, 1),
-    ("deregister n1", &["register n1 4"], 0),
+    ("deregister n1", &ONE_NODE, 2),
+    ("deregister n1", &["register n1 4"], 1),
     ("sweep", &ONE_NODE, 0),
     (
         "sweep",
         &["register n1 4", "reserve n1 k 1000", "pass 2000"],
-        1,
+        2,
     ),
     (
         "sweep",
@@ -348,7 +424,7 @@ const WHILE_LISTENING: &[(&str, &[&str], usize)] = &[
             "ack j n1",
             "pass 2000",
         ],
-        2,
+        3,
     ),
     ("reserve n1 k -", &ONE_NODE, 0),
     ("ack j n1", &ONE_NODE, 0),

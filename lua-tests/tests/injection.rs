@@ -67,6 +67,17 @@ fn without_drawn(reply: &Reply) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The lease of a session and the requests that led to it. What else it remembers may be lost with an interrupted call.
+fn binding(host: &mut InProcess, session: &str) -> Vec<String> {
+    let fields = format!("HMGET {ROOT}:session:{session} sticky requests");
+    let known = |field: &Reply| (*field != Reply::Nil).then(|| text(field));
+    let fields: Vec<_> = list(&command(host, &fields)).iter().map(known).collect();
+    let lease = fields[0]
+        .iter()
+        .flat_map(|sticky| sticky.split(' ').skip(3));
+    lease.map(str::to_owned).chain(fields[1].clone()).collect()
+}
+
 /// Everything a caller can see of the cell, apart from what is drawn.
 fn seen(host: &mut InProcess) -> Vec<String> {
     let mut out = vec![format!("{:?}", must(host, "stats"))];
@@ -83,6 +94,24 @@ fn seen(host: &mut InProcess) -> Vec<String> {
         .chain((0..30).map(|number| format!("f{number}")))
     {
         out.push(format!("{:?}", call(host, "job", &[job])));
+    }
+    // One may be written twice, by the call that was interrupted and by the one that makes it whole.
+    let events = must(host, "events - 1000");
+    let told: BTreeSet<String> = list(&list(&events)[1])
+        .iter()
+        .map(|event| format!("{:?}", [1, 3, 4, 5].map(|at| &list(event)[at])))
+        .collect();
+    out.push(format!("{told:?}"));
+    for (key, value) in keyspace(host) {
+        if [":guard:node:", ":limit:log:", ":lock:"]
+            .iter()
+            .any(|family| key.contains(family))
+        {
+            out.push(format!("{key} {value:?}"));
+        }
+    }
+    for session in ["s", "t"] {
+        out.push(format!("{:?}", binding(host, session)));
     }
     for state in ["dispatched", "running", "failed", "expired", "cancelled"] {
         out.push(format!("{:?}", must(host, &format!("jobs {state} 0 1000"))));
@@ -220,12 +249,16 @@ fn function(scenario: &Scenario) -> String {
 }
 
 /// The functions that can announce something: of its own, or what it settles first.
-const ANNOUNCE: [&str; 8] = [
+const ANNOUNCE: [&str; 12] = [
+    "bind",
     "cancel",
     "complete",
+    "config",
     "deregister",
     "dispatch",
+    "drain",
     "listen",
+    "model_unavailable",
     "register",
     "release",
     "sweep",

@@ -7,7 +7,11 @@ mod moving {
     pub(crate) mod slot;
 }
 
-use std::{collections::BTreeSet, thread::sleep, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread::sleep,
+    time::Duration,
+};
 
 use cell::{api, library, seed, steps};
 use lockless_servers::Cluster;
@@ -47,6 +51,15 @@ const BEFORE: &[&str] = &[
     "release cancelled n1",
     "config max_jobs_default 5",
     "take n2",
+    "bind bound r1 POOL a",
+    "bind riding r1 POOL a",
+    "dispatch riding - - p JOB rider",
+    "bind given-up r1 POOL a",
+    "snapshot",
+    "limit reached 1 600000",
+    "lock locked a 600000",
+    "model_unavailable n3 missing@1 WINDOW 600000",
+    "bind on-n4 r1 POOL c",
 ];
 
 const READS: &[&str] = &[
@@ -65,6 +78,10 @@ const READS: &[&str] = &[
     "stats",
     "explain s1 en fr",
     "explain s9 - - POOL b",
+    "explain bound - -",
+    "overview",
+    "events - 1000",
+    "events $ 10",
     "check",
     "version",
 ];
@@ -101,7 +118,23 @@ const WRITES: &[&str] = &[
     "cancel reserved",
     "config reserve_ttl_ms 4000",
     "sweep",
+    "snapshot",
     "listen",
+    "bind new5 r1 POOL b",
+    "bind bound r1",
+    "bind given-up r2 POOL a PREEMPT",
+    "dispatch bound - - p JOB new6",
+    "dispatch riding - - p JOB new7",
+    "complete rider n1 finished",
+    "renew bound {bound}",
+    "model_unavailable n3 missing@1 WINDOW 600000",
+    "model_unavailable n1 other@1 WINDOW 600000",
+    "limit reached 1 600000",
+    "limit open 5 600000 REQUEST q",
+    "lock locked b 600000",
+    "lock free b 600000",
+    "unlock locked a",
+    "unbind riding {riding}",
     "deregister n4",
 ];
 
@@ -116,12 +149,36 @@ fn is_possible(line: &str, done: &BTreeSet<&str>) -> bool {
         "complete ",
         "extend ",
         "cancel ",
+        "renew ",
         "reserve n1 renewed",
         "dispatch s1 en fr p JOB dispatched",
     ];
     let taken = done.contains("take n1 REQUEST q");
     !(ends_jobs && on_a_job.iter().any(|start| line.starts_with(start))
         || taken && line.starts_with("release "))
+}
+
+/// What the sessions that are bound before have as their leases, by their names in braces.
+type Leases = BTreeMap<String, String>;
+
+/// A call with the leases it speaks of.
+fn spoken(line: &str, leases: &Leases) -> String {
+    leases
+        .iter()
+        .fold(line.to_owned(), |line, (name, id)| line.replace(name, id))
+}
+
+fn lease_of(line: &str, reply: &Value) -> Option<(String, String)> {
+    let session = line.strip_prefix("bind ")?.split(' ').next()?;
+    match reply {
+        Value::Array(fields) => match &fields[5] {
+            Value::BulkString(id) => {
+                Some((format!("{{{session}}}"), id.escape_ascii().to_string()))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// A reply without what the clock alone changes.
@@ -136,7 +193,12 @@ fn timeless(line: &str, reply: Value) -> Value {
 }
 
 /// Makes every call on both sides. Returns how many were refused, and which were done.
-fn call_all(moved: &mut Move, expected: &[Outcome], when: &str) -> (usize, BTreeSet<&'static str>) {
+fn call_all(
+    moved: &mut Move,
+    expected: &[Outcome],
+    leases: &Leases,
+    when: &str,
+) -> (usize, BTreeSet<&'static str>) {
     let mut refused = 0;
     let mut done = BTreeSet::new();
     let root = moved.root.clone();
@@ -151,7 +213,7 @@ fn call_all(moved: &mut Move, expected: &[Outcome], when: &str) -> (usize, BTree
             } else {
                 &mut moved.source
             };
-            let outcome = side.call(&root, line, is_target);
+            let outcome = side.call(&root, &spoken(line, leases), is_target);
             let after = moved.keys();
             let told = format!(
                 "{when}, {line} on the {}: {outcome:?}",
@@ -205,8 +267,10 @@ fn run(
 ) {
     let mut moved = Move::prepare(cluster, number);
     let root = moved.root.clone();
+    let mut leases = Leases::new();
     for line in BEFORE {
-        moved.source.call(&root, line, false).unwrap();
+        let reply = moved.source.call(&root, line, false).unwrap();
+        leases.extend(lease_of(line, &reply));
     }
     if is_overdue {
         moved
@@ -237,14 +301,14 @@ fn run(
         }
     );
     moved.begin(goes);
-    let (refused, mut done) = call_all(&mut moved, &expected, &when);
+    let (refused, mut done) = call_all(&mut moved, &expected, &leases, &when);
     assert!(refused > 0, "{when}: no call was refused");
     moved.finish();
     let violations = moved.target.call(&root, "check", false).unwrap();
     assert_eq!(violations, Value::Array(vec![]), "{when}, after the move");
     for line in READS.iter().chain(WRITES) {
         if is_possible(line, &done) && !done.contains(line) {
-            let outcome = moved.target.call(&root, line, false);
+            let outcome = moved.target.call(&root, &spoken(line, &leases), false);
             assert!(
                 outcome.is_ok(),
                 "{when}, after the move: {line}: {outcome:?}"
@@ -273,7 +337,7 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
             .exec(&mut connection)
             .unwrap();
     }
-    let partitions: [Partition; 13] = [
+    let partitions: [Partition; 15] = [
         ("nothing moved yet", |_| false),
         ("everything moved", |_| true),
         ("only the record moved", str::is_empty),
@@ -287,6 +351,12 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
             key.starts_with(":attr") || key.starts_with(":class")
         }),
         ("the due list moved", |key| key == ":due"),
+        ("guards, limits, locks and the snapshot moved", |key| {
+            [":guard", ":limit", ":lock", ":snapshot"]
+                .iter()
+                .any(|start| key.starts_with(start))
+        }),
+        ("the events moved", |key| key == ":events"),
         ("the boxes moved", |key| {
             key == ":failed" || key == ":cancelled"
         }),

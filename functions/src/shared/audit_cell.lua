@@ -6,7 +6,7 @@
 local audit_cell = {}
 
 local NUMBERS = { 'clock', 'wake', 'configured', 'grants', 'generation', 'listen', 'grace', 'incarnation', 'class',
-  'reserved', 'finished', 'failed', 'expired', 'cancelled', 'released' }
+  'leases', 'tokens', 'reserved', 'finished', 'failed', 'expired', 'cancelled', 'released' }
 
 function audit_cell.record(c, _, _, say)
   local call = redis.call

@@ -1,8 +1,8 @@
--- Audits the due list, the holds of incarnations that ended, and the boxes of ended jobs.
+-- Audits the due list, the leases it names, the holds of incarnations that ended, and the boxes of ended jobs.
 
 local audit_due = {}
 
--- Of the holds of an incarnation that ended so many are looked at: they are being settled.
+-- Of the holds of an incarnation that ended, and of what is overdue, so many are looked at: they are being settled.
 local LOST_LOOKED_AT = 1000
 
 local kinds = {}
@@ -24,7 +24,7 @@ function kinds.l(c, rest, _, say)
   local page = call('ZRANGE', lost, '0', LOST_LOOKED_AT - 1, 'WITHSCORES')
   c.skipped = c.skipped or #page / 2 == LOST_LOOKED_AT
   for i = 1, #page, 2 do
-    if page[i] ~= holds.SENTINEL then
+    if page[i] ~= holds.SENTINEL and page[i]:sub(1, 1) == 'j' then
       local rec = jobs.read(c, page[i]:sub(2))
       if not rec then
         say('lost hold ' .. page[i] .. ': its job record is missing')
@@ -34,6 +34,29 @@ function kinds.l(c, rest, _, say)
     end
   end
   return #page / 2
+end
+
+-- Whether holds of an incarnation of this node that ended may still have to be settled, seats among them.
+local function is_being_lost(c, node)
+  local overdue = redis.call('ZRANGEBYSCORE', keys.due(c.root), '-inf', c.now_text, 'LIMIT', '0', LOST_LOOKED_AT)
+  for _, member in ipairs(overdue) do
+    if member:match('^l%S+ (%S+)$') == node then return true end
+  end
+  return #overdue == LOST_LOOKED_AT
+end
+
+function kinds.s(c, session, at, say)
+  local name = 'lease of ' .. session
+  local rec = sessions.read_sticky(c, session)
+  local lease = rec and rec.lease
+  if not lease then return say('due list: s' .. session .. ' has no lease') end
+  if at > lease.expire_ms then say(name .. ': it ends earlier than the due list says') end
+  if redis.call('PTTL', keys.session(c.root, session)) >= 0 then say(name .. ': its session is about to go') end
+  if not leases.has_seat(c, session, lease) and not is_being_lost(c, lease.node) then
+    say(name .. ': its seat is missing')
+  end
+  local rider = lease.rider ~= leases.EMPTY and jobs.read(c, lease.rider:sub(2))
+  if rider and (rider.session ~= session or rider.kind ~= 'b') then say(name .. ': another job sits in its seat') end
 end
 
 local function box(key)

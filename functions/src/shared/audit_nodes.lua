@@ -41,9 +41,22 @@ local function place(c, node, rt, held, say)
   end
 end
 
+-- A seat that nobody sits in is that of the session's lease.
+local function seat(c, node, member, score, name, say)
+  local session, id = member:match('^s(%S+) (%S+)$')
+  local rec = session and sessions.read_sticky(c, session)
+  local lease = rec and rec.lease
+  if not lease or lease.id ~= id then return say(name .. ': its lease is missing') end
+  if lease.node ~= node then say(name .. ': its lease is on ' .. lease.node) end
+  if lease.rider ~= leases.EMPTY then say(name .. ': its lease has a job in it') end
+  if score ~= tonumber(holds.SEAT_TEXT) then say(name .. ': its score is not that of a seat') end
+end
+
+-- Whether the hold is a live job's.
 local function hold(c, node, rt, member, score, due_ms, say)
   local job = member:sub(2)
   local name = 'hold ' .. member .. ' on ' .. node
+  if member:sub(1, 1) == 's' then return seat(c, node, member, score, name, say) end
   if member:sub(1, 1) ~= 'j' then return say(name .. ': its type is not known') end
   local state, deadline = holds.state(score)
   local rec = jobs.read(c, job)

@@ -2,7 +2,8 @@
 --
 -- R is a hash: schema, clock (the last time the cell saw), wake (no deadline in the due list is earlier),
 -- configured, grants (slots ever given), generation (of the class set), listen (someone waits until then),
--- grace (nothing is overdue until then), incarnation and class (the last ones drawn), and one counter per outcome.
+-- grace (nothing is overdue until then), incarnation, class, leases and tokens (the last ones drawn), and one counter
+-- per outcome.
 
 local cell = {}
 
@@ -95,7 +96,8 @@ function cell.create(c)
   call('ZADD', keys.due(c.root), '+inf', cell.SENTINEL)
   call('HSET', c.root, 'schema', SCHEMA, 'clock', c.now_text, 'wake', WHOLE:format(cell.NEVER),
     'configured', '0', 'grants', '0', 'generation', '0', 'listen', '0', 'grace', '0', 'incarnation', '0', 'class', '0',
-    'reserved', '0', 'finished', '0', 'failed', '0', 'expired', '0', 'cancelled', '0', 'released', '0')
+    'leases', '0', 'tokens', '0', 'reserved', '0', 'finished', '0', 'failed', '0', 'expired', '0', 'cancelled', '0',
+    'released', '0')
   c.exists, c.clock = true, c.now
 end
 
@@ -124,13 +126,13 @@ function cell.was_away(c)
   return c.gap > OUTAGE_MS and c.gap > config.value(c, 'heartbeat_ttl_ms') / 2
 end
 
--- Tells those who wait, while someone does: the id of a node that has something to fetch (a job, or a stop), or
--- 'ended <job>'. It may not fail: a caller without the right to the channel just wakes nobody.
+-- Tells those who wait, while someone does: the id of a node that has something to fetch (a job, or a stop),
+-- 'ended <job>', or 'event'. It may not fail: a caller without the right to the channel just wakes nobody.
 function cell.announce(c, message)
   if c.now < c.listen then redis.pcall('SPUBLISH', keys.wake(c.root), message) end
 end
 
--- Has dispatches, stops and ends announced from now on for two minutes; a caller who waits asks again within one.
+-- Has dispatches, stops, ends and events announced from now on for two minutes; a caller who waits asks again within one.
 function cell.listen(c)
   if c.listen < c.now + LISTEN_MS / 2 then
     c.listen = c.now + LISTEN_MS

@@ -1,5 +1,6 @@
 -- Chooses the node for a request: the lowest effective / max_jobs among the matching nodes, equal ones in turn.
--- A request is the arguments of dispatch and explain: session, pair, pool, region, require.
+-- A request is the arguments of dispatch, explain and bind: session, pair, pool, region, require. Its session's record is
+-- req.remembered; a session that is bound has one node to choose.
 
 local choose = {}
 
@@ -63,14 +64,6 @@ local function best(c, list)
   return found
 end
 
--- The pool a session remembers: "when pool pair" in one field, or nothing.
-local function remembered(c, req)
-  local sticky = redis.call('HGET', keys.session(c.root, req.session), 'sticky')
-  if not sticky then return nil end
-  req.sticky_ms, req.sticky_pool, req.sticky_pair = sticky:match('^(%S+) (%S+) (%S+)$')
-  return req.sticky_pool
-end
-
 -- The best of a request's classes; of more than a page, pages are gone through until one has room or enough were seen.
 local function search(c, req, pool)
   local list, pages = match.classes(c, req, pool)
@@ -89,7 +82,7 @@ local function find_once(c, req)
     if found then found.pool = req.pool end
     return found
   end
-  local pool = req.sticky_pool
+  local pool = req.remembered and req.remembered.pool
   if pool then
     local found = search(c, req, pool)
     if found then
@@ -102,13 +95,50 @@ end
 
 -- { class, key (of its ready index), node, score, pool } or nil. The pool is the one asked for, else the session's while it serves the request
 -- and has room; nil when any other was taken.
-function choose.node(c, req)
+function choose.any(c, req)
   if not c.exists then return nil end
-  remembered(c, req)
   for _ = 1, TRIES do
     local found = find_once(c, req)
     if not found or c.readonly or not settle.is_overdue_node(c, found.node) then return found end
   end
+end
+
+-- The node of a lease, the same way; in_seat says that the job takes no further slot. When the node can't take it,
+-- req.unable says why. What the node says of itself counts, not whether it drains or is over a threshold.
+local function bound(c, req, lease)
+  local node = lease.node
+  local rt = nodes.read(c, node)
+  local desc = nodes.description(c, node, rt)
+  if not classes.fits(desc, req) then
+    req.unable = 'does not fit'
+    return nil
+  end
+  if rt.flags:find('o', 1, true) then
+    req.unable = 'is offline'
+    return nil
+  end
+  local key = keys.ready(c.root, rt.class)
+  local score = tonumber(redis.call('ZSCORE', key, node))
+  local in_seat = lease.rider == leases.EMPTY
+  if not in_seat and ready.effective(score) >= classes.max_jobs(rt.class) then
+    req.unable = 'is full'
+    return nil
+  end
+  local remembered = { pool = req.remembered.pool }
+  local pool = req.pool or classes.fits(desc, remembered) and remembered.pool or desc.pools:match('^%S+')
+  return { class = rt.class, key = key, node = node, score = score, pool = pool, in_seat = in_seat }
+end
+
+-- The same for a session, which may be bound: then req.binding is its lease, and no other node will do.
+function choose.node(c, req)
+  if not c.exists then return nil end
+  req.remembered, req.binding = sessions.read_sticky(c, req.session), nil
+  if req.remembered and req.remembered.lease then
+    cell.guard(c)
+    req.binding = settle.lease(c, req.session, req.remembered)
+    if req.binding then return bound(c, req, req.binding) end
+  end
+  return choose.any(c, req)
 end
 
 -- For readers, who settle nothing: the nodes that the next write call would find lost.
@@ -209,6 +239,10 @@ function choose.refuse(c, req)
     errors.fail('EMPTY_POOL', 'the pool ' .. errors.shown(req.pool) .. ' has no registered node')
   end
   if not c.exists then errors.fail('NO_AVAILABLE_NODE', 'no node is registered in this cell') end
+  if req.binding then
+    errors.fail('NO_AVAILABLE_NODE', 'bound: the session is bound to node ' .. errors.shown(req.binding.node) ..
+      ', which ' .. req.unable)
+  end
   local counts = choose.count(c, req, COUNTED)
   if counts.matching == 0 then
     local out = choose.excluded(c, req)

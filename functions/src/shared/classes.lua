@@ -59,6 +59,18 @@ function classes.read(c, class)
     labels = fields[5] }
 end
 
+-- Whether a class of this description is one that a request may be given to.
+function classes.fits(desc, req)
+  local function has(joined, item) return (' ' .. joined .. ' '):find(' ' .. item .. ' ', 1, true) ~= nil end
+  if req.pool and not has(desc.pools, req.pool) then return false end
+  if req.pair and not has(desc.pairs, req.pair) then return false end
+  if req.region and desc.region ~= req.region then return false end
+  for _, label in ipairs(req.require or {}) do
+    if not has(desc.labels, label) then return false end
+  end
+  return true
+end
+
 -- Finds the class of a description, or plans a new one: { class, new, number }. A class whose number R does not know
 -- yet is one whose creation was interrupted: it is written again.
 function classes.plan(c, desc)

@@ -1,11 +1,12 @@
--- Holds: the slots taken on a node. R:node:slots:<node> is a sorted set with one member per hold, 'j' and the job id,
--- and a sentinel, so that the key exists as long as the node is there.
+-- Holds: the slots taken on a node. R:node:slots:<node> is a sorted set with one member per hold, 'j' and the job id or
+-- 's' and a session's lease (leases.lua), and a sentinel, so that the key exists as long as the node is there.
 --
 -- The score is the hold's state and its deadline in one:
 --   deadline                      reserved    dispatched, the node must acknowledge by then
 --   10^13 + deadline              dispatched  without ACK: the node may run it, and must have stopped by then
 --   2 * 10^13 + deadline          running     acknowledged; the run limit
 --   3 * 10^13                     stopping    ended for everyone but the node, which is told to stop it
+--   4 * 10^13                     a seat that nobody sits in
 
 local holds = {}
 
@@ -13,6 +14,7 @@ holds.DISPATCHED = 10000000000000
 holds.RUNNING = 20000000000000
 holds.STOPPING = 30000000000000
 holds.STOPPING_TEXT = '30000000000000'
+holds.SEAT_TEXT = '40000000000000'
 holds.SENTINEL = '#'
 
 function holds.text(band, deadline)
@@ -34,9 +36,14 @@ end
 
 -- Gives a slot back: the node's place in the ready index is set from its holds, then the hold goes. The hold is last,
 -- because whoever repeats an interrupted call knows by it that there is something left to do.
-function holds.free(c, node, rt, job)
+function holds.free(c, node, rt, member)
   ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) - 1 + rt.foreign)
-  redis.call('ZREM', keys.slots(c.root, node), 'j' .. job)
+  redis.call('ZREM', keys.slots(c.root, node), member)
+end
+
+-- How many holds of a node are jobs'.
+function holds.of_jobs(c, node)
+  return redis.call('ZCOUNT', keys.slots(c.root, node), '-inf', holds.STOPPING_TEXT)
 end
 
 -- The jobs a node must stop, at most 64.

@@ -13,7 +13,8 @@ local jobs = {}
 
 local PACKED = '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$'
 
--- kind is 'd' for a job that was dispatched, 'r' for a reservation; grant is the number of the grant that made it.
+-- kind is 'd' for a job that was dispatched, 'b' for one that was dispatched into its session's seat, 'r' for a
+-- reservation; grant is the number of the grant that made it.
 function jobs.pack(node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, session)
   return node .. ' ' .. class .. ' ' .. kind .. ' ' .. created .. ' ' .. ack_ms .. ' ' .. ttl_ms .. ' ' .. grant ..
     ' ' .. src .. ' ' .. tgt .. ' ' .. session
@@ -52,6 +53,8 @@ end
 
 local COMPLETED = { finished = true, failed = true }
 
+local EVENTS = { finished = 'job_completed', failed = 'job_failed', expired = 'job_expired', cancelled = 'job_cancelled' }
+
 -- When a job that has ended was started, as text; nil when it was not.
 function jobs.was_started(rec)
   return rec.started or (COMPLETED[rec.status] and rec.created) or nil
@@ -76,9 +79,9 @@ function jobs.let_go(c, job)
   redis.call('PEXPIREAT', keys.job(c.root, job), string.format('%d', c.now + config.value(c, 'keep_finished_ms')))
 end
 
--- Writes the end of a job with this hold (status, reason, result, its box and the counter) and announces it. Idempotent
--- when `rec` has a status already: then it only makes sure that all of it was written, and keeps its entry in the box
--- from now on.
+-- Writes the end of a job with this hold (status, reason, result, its box, the counter and an event) and announces it.
+-- Idempotent when `rec` has a status already: then it only makes sure that all of it was written, and keeps its entry in
+-- the box from now on.
 function jobs.finish(c, job, rec, score, status, reason, result)
   local call = redis.call
   local key = keys.job(c.root, job)
@@ -91,6 +94,7 @@ function jobs.finish(c, job, rec, score, status, reason, result)
       if started then call('HSET', key, 's', started) end
     end
     if reason then call('HSET', key, 'e', reason) end
+    events.of_job(c, EVENTS[status], rec.node, job, jobs.session(rec), reason)
     if result then
       call('HSET', key, 'f', final, 'r', result)
     else
@@ -108,9 +112,14 @@ function jobs.finish(c, job, rec, score, status, reason, result)
   if count < ordinal then cell.set_counter(c, rec.status, ordinal) end
 end
 
+-- The session a job was dispatched for; a reservation has none.
+function jobs.session(rec)
+  return rec.kind ~= 'r' and rec.session or ''
+end
+
 -- The fields of a job item.
 function jobs.item(job, rec, deadline)
-  return { 'job_id', job, 'payload', rec.payload or '', 'session_id', rec.kind == 'd' and rec.session or '', 'src_lang', rec.src,
+  return { 'job_id', job, 'payload', rec.payload or '', 'session_id', jobs.session(rec), 'src_lang', rec.src,
     'tgt_lang', rec.tgt, 'attempt', 1, 'deadline_ts', deadline }
 end
 

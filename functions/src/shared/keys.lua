@@ -24,6 +24,14 @@ function keys.failed(root) return root .. ':failed' end
 function keys.cancelled(root) return root .. ':cancelled' end
 -- No key of this name is ever written: see cell.guard.
 function keys.none(root) return root .. ':none' end
+function keys.node_guard(root, node) return root .. ':guard:node:' .. node end
+function keys.model_guard(root, model) return root .. ':guard:model:' .. model end
+function keys.limit_log(root, name) return root .. ':limit:log:' .. name end
+function keys.limit_last(root, name) return root .. ':limit:last:' .. name end
+function keys.lock(root, name) return root .. ':lock:' .. name end
+function keys.snapshot(root) return root .. ':snapshot' end
+function keys.snapshot_before(root) return root .. ':snapshot:before' end
+function keys.events(root) return root .. ':events' end
 function keys.wake(root) return root .. ':wake' end
 
 return keys

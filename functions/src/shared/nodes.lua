@@ -71,6 +71,13 @@ function nodes.move_class(c, node, rt, plan, flags, effective)
   end
 end
 
+-- Gives a node other labels, and with them a planned class, which the caller writes to its runtime last.
+function nodes.change_labels(c, node, rt, plan, flags, effective)
+  redis.call('HSET', keys.info(c.root, node), 'labels', plan.desc.labels)
+  nodes.move_class(c, node, rt, plan, flags, effective)
+  if rt.class ~= plan.class then classes.drop_if_empty(c, rt.class) end
+end
+
 -- Takes a node out of everything. Its holds were abandoned before. Returns what it cost, in index entries.
 function nodes.remove(c, node, rt, interrupted)
   local call = redis.call

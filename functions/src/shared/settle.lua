@@ -2,6 +2,7 @@
 --   n<node>                presence of a node; of a lost one: when it is forgotten
 --   h<node>                no hold of the node has an earlier deadline within the horizon
 --   l<incarnation> <node>  holds of an incarnation that ended, to be settled in pages
+--   s<session>             the end of a session's lease
 --   f, c                   the boxes of failed and expired, and of cancelled jobs: when the oldest entry goes
 
 local settle = {}
@@ -19,6 +20,7 @@ local function lose(c, node, rt)
   local flags = nodes.set_flag(rt.flags, 'l', true)
   holds.abandon(c, node, rt.incarnation)
   ready.place(c, rt.class, node, flags, 0)
+  events.write(c, 'node_lost', 'node', node, 'detail', 'silent')
   call('HSET', keys.runtime(root, node), 'flags', flags, 'foreign', '0', 'until', string.format('%d', forget_at))
   call('ZREM', keys.due(root), 'h' .. node)
   cell.due_at(c, 'n' .. node, forget_at)
@@ -59,7 +61,7 @@ local function expire(c, node, rt, job, score)
     cell.announce(c, node)
   else
     jobs.let_go(c, job)
-    holds.free(c, node, rt, job)
+    leases.free(c, node, rt, job, rec or {})
   end
 end
 
@@ -87,10 +89,16 @@ function kinds.l(c, rest, budget)
   local page = call('ZRANGE', lost, '0', budget - 1, 'WITHSCORES')
   local settled = 0
   for i = 1, #page, 2 do
-    if page[i] ~= holds.SENTINEL then
+    local session, id = page[i]:match('^s(%S+) (%S+)$')
+    if session then
+      leases.lose_if(c, session, id)
+      call('ZREM', lost, page[i])
+      settled = settled + 1
+    elseif page[i] ~= holds.SENTINEL then
       local job = page[i]:sub(2)
       local rec = jobs.read(c, job)
       if rec then jobs.finish(c, job, rec, tonumber(page[i + 1]), 'expired', 'node lost') end
+      if rec and rec.kind == 'b' then leases.lose_if(c, rec.session, nil, page[i]) end
       jobs.let_go(c, job)
       call('ZREM', lost, page[i])
       settled = settled + 1
@@ -102,6 +110,20 @@ function kinds.l(c, rest, budget)
   end
   c.settled = c.settled + settled
   return math.max(1, settled)
+end
+
+function kinds.s(c, session)
+  local rec = sessions.read_sticky(c, session)
+  local lease = rec and rec.lease
+  if not lease then
+    redis.call('ZREM', keys.due(c.root), 's' .. session)
+  elseif lease.expire_ms > c.now then
+    cell.due_at(c, 's' .. session, lease.expire_ms)
+  else
+    leases.expire(c, session, rec)
+    c.settled = c.settled + 1
+  end
+  return 1
 end
 
 -- Takes entries whose record has gone out of a box.
@@ -149,6 +171,10 @@ local function pass(c, limit)
   c.clock = c.now
 end
 
+local function is_past_grace(c)
+  return c.now >= tonumber(redis.call('HGET', c.root, 'grace'))
+end
+
 -- Whether anything may be settled now. After a time without any call nothing is overdue for one heartbeat_ttl_ms:
 -- those who were meant to speak could not.
 local function may_settle(c)
@@ -167,10 +193,10 @@ local function may_settle(c)
   end
   if c.now < c.wake then return false end
   cell.guard(c)
-  return c.now >= tonumber(redis.call('HGET', c.root, 'grace'))
+  return is_past_grace(c)
 end
 
--- Settles up to `limit` items; how many nodes and jobs were settled.
+-- Settles up to `limit` items; how many nodes, jobs and leases were settled.
 function settle.up_to(c, limit)
   if may_settle(c) then pass(c, limit) end
   return c.settled
@@ -185,7 +211,7 @@ end
 
 -- Whether the next write call would settle something.
 function settle.is_due(c)
-  return c.exists and not cell.was_away(c) and c.now >= c.wake and c.now >= tonumber(redis.call('HGET', c.root, 'grace'))
+  return c.exists and not cell.was_away(c) and c.now >= c.wake and is_past_grace(c)
 end
 
 -- With overdue items left over, a node that is about to be used may be one of them.
@@ -195,6 +221,23 @@ function settle.is_overdue_node(c, node)
   if not at or tonumber(at) > c.now then return false end
   kinds.n(c, node)
   return true
+end
+
+-- The lease of a session's record if it lives. One that is over, or whose node was lost, is settled now, unless by a
+-- reader, so that nobody finds a lease that only a backlog kept.
+function settle.lease(c, session, rec)
+  local lease = rec.lease
+  if lease.expire_ms <= c.now and not cell.was_away(c) and is_past_grace(c) then
+    if not c.readonly then leases.expire(c, session, rec) end
+    return nil
+  end
+  if c.readonly then
+    local is_lost = c.overdue and c.overdue[lease.node] or not leases.has_seat(c, session, lease)
+    return not is_lost and lease or nil
+  end
+  settle.is_overdue_node(c, lease.node)
+  if leases.has_seat(c, session, lease) then return lease end
+  leases.lose(c, session, rec)
 end
 
 return settle

@@ -55,6 +55,18 @@ impl<'a> Fields<'a> {
         fields
     }
 
+    /// Whether there is a value of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.values.iter().any(|(known, _)| known == name)
+    }
+
+    /// Puts a parameter in the place of whatever was given.
+    pub fn set_parameter(&mut self, name: &'a str, value: &'a str) {
+        self.values.retain(|(known, _)| known != name);
+        let value = Value::Query(vec![Cow::Borrowed(value)]);
+        self.values.push((Cow::Borrowed(name), value));
+    }
+
     /// Takes a value out. A JSON `null` is returned like any other value.
     pub fn take(&mut self, name: &str) -> Option<Value<'a>> {
         let at = self.values.iter().position(|(known, _)| known == name)?;

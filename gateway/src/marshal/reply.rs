@@ -1,7 +1,7 @@
 //! A function's reply as JSON.
 
 use bytes::Bytes;
-use lockless_functions::api::{Field, FieldKind, Function, ReplyShape, SettingKind};
+use lockless_functions::api::{Field, FieldKind, Function, Record, ReplyShape, SettingKind};
 use serde_json::value::RawValue;
 
 use crate::backend::Reply;
@@ -25,13 +25,29 @@ pub fn reply(function: &Function, reply: Reply) -> Result<Vec<u8>, Unexpected> {
     Ok(out)
 }
 
+/// Writes one record of a list, as JSON.
+pub(crate) fn record(record: &Record, item: Reply) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(128);
+    write_record(record, item, &mut out).ok()?;
+    Some(out)
+}
+
+fn write_record(record: &Record, item: Reply, out: &mut Vec<u8>) -> Result<(), Wrong> {
+    match (record.shape, item) {
+        (ReplyShape::Fields, Reply::List(values)) => fields(&record.fields, values, out),
+        (_, Reply::List(values)) => array(&record.fields, values, out),
+        _ => Err(None),
+    }
+}
+
 /// The name of the value that was not as expected.
 type Wrong = Option<String>;
 
 fn write(function: &Function, reply: Reply, out: &mut Vec<u8>) -> Result<(), Wrong> {
     match (function.reply, reply) {
         (ReplyShape::Ok, Reply::Bytes(_)) => out.extend_from_slice(b"{\"ok\":true}"),
-        (ReplyShape::Integer, value @ Reply::Integer(_)) => {
+        (ReplyShape::Integer, value @ Reply::Integer(_))
+        | (ReplyShape::Value, value @ Reply::Bytes(_)) => {
             array(&function.fields, vec![value], out)?;
         }
         (ReplyShape::Array | ReplyShape::Page | ReplyShape::Listing, Reply::List(values)) => {
@@ -145,12 +161,8 @@ impl<'a> Object<'a> {
                     .as_deref()
                     .and_then(|of| contract::api().record(of));
                 let record = record.ok_or_else(wrong)?;
-                list(self.out, items, |item, out| match (record.shape, item) {
-                    (ReplyShape::Fields, Reply::List(values)) => {
-                        fields(&record.fields, values, out)
-                    }
-                    (_, Reply::List(values)) => array(&record.fields, values, out),
-                    _ => Err(wrong()),
+                list(self.out, items, |item, out| {
+                    write_record(record, item, out).map_err(|name| name.or_else(wrong))
                 })?;
             }
             (FieldKind::Texts, Reply::List(items)) => {

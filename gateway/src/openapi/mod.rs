@@ -75,7 +75,7 @@ fn operation(route: &Route, wait_limit_ms: u64) -> Value {
         parameters.push(json!({
             "name": argument.name,
             "in": if is_in_path { "path" } else { "query" },
-            "required": is_in_path || (argument.keyword.is_none() && argument.http_default.is_none()),
+            "required": is_in_path || argument.is_required_over_http(),
             "description": schema::description(argument),
             "schema": schema::parameter(argument),
         }));

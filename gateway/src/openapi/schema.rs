@@ -126,7 +126,7 @@ pub(super) fn body(function: &Function, in_path: &[&str], wait_limit_ms: u64) ->
         if in_path.contains(&given.name.as_str()) {
             continue;
         }
-        if given.keyword.is_none() && given.http_default.is_none() {
+        if given.is_required_over_http() {
             properties.insert(given.name.clone(), argument(given));
             required.push(given.name.as_str());
         } else {

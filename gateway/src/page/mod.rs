@@ -127,7 +127,7 @@ fn arguments(out: &mut String, function: &Function, wait_limit_ms: u64) {
         if let Some(many) = argument.many {
             takes = format!("a list of at most {many}, each {takes}");
         }
-        let needed = argument.keyword.is_none() && argument.http_default.is_none();
+        let needed = argument.is_required_over_http();
         let _ = write!(
             out,
             "<tr><td><code>{}</code>{}</td><td>{}</td><td>{}</td></tr>",
@@ -190,7 +190,7 @@ fn curl(route: &Route) -> String {
         let value = example(argument);
         if in_path.contains(&argument.name.as_str()) {
             path = path.replace(&format!("{{{}}}", argument.name), &text(&value));
-        } else if argument.http_default.is_none() && route.takes_arguments {
+        } else if argument.is_required_over_http() && route.takes_arguments {
             rest.insert(argument.name.clone(), value);
         }
     }

@@ -114,7 +114,7 @@ impl Service {
             Some(root) => self.cells.named(root)?,
             None => asked.cell.clone(),
         };
-        self.sweeper.seen(&cell);
+        self.caretaker.seen(&cell);
         let fields = match item.arguments {
             Some(object) => Fields::from_raw(object, "arguments")?,
             None => Fields::default(),

@@ -44,7 +44,7 @@ thread_local! {
 }
 
 /// An id that no one else has: 128 bits, random per thread and counted from there.
-pub(super) fn fresh_key() -> String {
+pub(crate) fn fresh_key() -> String {
     let next = LAST.get().unwrap_or_else(random).wrapping_add(1);
     LAST.set(Some(next));
     HEXLOWER.encode(&next.to_be_bytes())

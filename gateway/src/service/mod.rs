@@ -3,6 +3,9 @@
 mod batch;
 mod head;
 mod poll;
+mod stream;
+
+pub(crate) use head::fresh_key;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,12 +20,12 @@ use lockless_functions::api::{Function, Mode, Role};
 
 use crate::auth::{Caller, LiveTokens};
 use crate::backend::{Call, Cell, Durability, Failure, Redis, Reply, Status};
+use crate::caretaker::Caretaker;
 use crate::cells::{CELL_PARAMETER, Cells};
 use crate::contract::{self, Matched};
 use crate::marshal::{Fields, Given, Marshalled, arguments, reply};
 use crate::metrics::{Metrics, OK, OPENMETRICS};
 use crate::problem::Problem;
-use crate::sweeper::Sweeper;
 use crate::transport::{Body, BodyLimits, Handler, Peer, Shutdown, TransportStats, read_body};
 use crate::wakes::Wakes;
 
@@ -40,8 +43,8 @@ const EXPECTED: [&str; 5] = [
 /// What requests are answered with.
 pub struct Service {
     pub(crate) redis: Arc<Redis>,
-    pub(crate) wakes: Wakes,
-    pub(crate) sweeper: Sweeper,
+    pub(crate) wakes: Arc<Wakes>,
+    pub(crate) caretaker: Caretaker,
     pub(crate) tokens: Arc<LiveTokens>,
     pub(crate) cells: Cells,
     pub(crate) metrics: Metrics,
@@ -206,11 +209,18 @@ impl Service {
             }
             self.body(head, body).await?
         };
-        let fields = if route.has_query() {
+        let mut fields = if route.has_query() {
             std::mem::take(&mut query)
         } else {
             Fields::from_json(&body)?
         };
+        let stream = function
+            .stream
+            .as_ref()
+            .filter(|_| stream::is_wanted(&head.headers));
+        if let Some(rule) = stream {
+            stream::begin(head, rule, &mut fields);
+        }
         if !route.takes_arguments
             && let Some(name) = fields.left_over()
         {
@@ -232,6 +242,10 @@ impl Service {
             done.node.as_deref(),
             &function.name,
         )?;
+        if let Some(rule) = stream {
+            let call = call(function, &asked.cell, done.arguments);
+            return Box::pin(self.stream(function, rule, &asked, call)).await;
+        }
         let key = done.key.clone();
         let durable = asked.durability == Durability::Replica && function.mode == Mode::Write;
         let json = self.outcome(function, &asked, done, peer).await?;
@@ -294,7 +308,7 @@ impl Service {
             Some(root) => self.cells.named(&root)?,
             None => self.cells.of_headers(&head.headers)?,
         };
-        self.sweeper.seen(&cell);
+        self.caretaker.seen(&cell);
         let durability = head::durability(&head.headers)?.unwrap_or(self.durability);
         let asked = Asked {
             caller,

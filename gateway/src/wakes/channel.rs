@@ -14,6 +14,8 @@ use crate::backend::{Cell, Failure};
 
 /// What an announcement of a job's end begins with; ids have no spaces.
 const ENDED: &[u8] = b"ended ";
+/// What is announced when there are events.
+const EVENT: &[u8] = b"event";
 
 /// The last call of `lockless_listen`.
 pub(super) struct Listened {
@@ -155,8 +157,13 @@ impl Channel {
             Some(job) => Topic::Job(Bytes::copy_from_slice(job)),
             None => Topic::Node(Bytes::from(message)),
         };
-        for news in self.waiters().by_topic.get(&topic).into_iter().flatten() {
-            news.notify_one();
+        // A node may be called so as well.
+        let event = (topic == Topic::Node(Bytes::from_static(EVENT))).then_some(Topic::Event);
+        let waiters = self.waiters();
+        for topic in [Some(topic), event].into_iter().flatten() {
+            for news in waiters.by_topic.get(&topic).into_iter().flatten() {
+                news.notify_one();
+            }
         }
     }
 

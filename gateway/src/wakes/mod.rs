@@ -35,6 +35,8 @@ pub enum Topic {
     Node(Bytes),
     /// This job's end.
     Job(Bytes),
+    /// An event of the cell.
+    Event,
 }
 
 /// All who wait.

@@ -17,7 +17,7 @@ command('get', 2, 'read', function(db, args)
   return entry and entry.value or false
 end)
 
--- Options of SET: NX or XX, and one of EX, PX, KEEPTTL. The others Redis has are refused.
+-- Options of SET: NX or XX, and one of EX, PX, PXAT, KEEPTTL. The others Redis has are refused.
 local function set_options(args, n)
   local options = {}
   local i = 4
@@ -29,8 +29,9 @@ local function set_options(args, n)
       options.xx = true
     elseif option == 'keepttl' and not options.unit_ms then
       options.keepttl = true
-    elseif (option == 'ex' or option == 'px') and not options.unit_ms and not options.keepttl and i < n then
+    elseif (option == 'ex' or option == 'px' or option == 'pxat') and not options.unit_ms and not options.keepttl and i < n then
       options.unit_ms = option == 'ex' and 1000 or 1
+      options.absolute = option == 'pxat'
       i = i + 1
       options.amount = args[i]
     else
@@ -48,7 +49,7 @@ command('set', -3, 'write', function(db, args, n)
   if options.unit_ms then
     local amount = numbers.integer(options.amount)
     if not amount then return M.not_an_integer() end
-    local now = db:now_ms()
+    local now = options.absolute and 0 or db:now_ms()
     if amount <= 0 or amount * options.unit_ms > LIMIT - now then return err("invalid expire time in 'set' command") end
     expire_ms = now + amount * options.unit_ms
   end

@@ -1,4 +1,5 @@
-//! An audit of all keys that knows nothing of the library's code: which keys there may be, and that every live job has one hold.
+//! An audit of all keys that knows nothing of the library's code: which keys there may be, and that every live job and every lease has
+//! one hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +28,7 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         !classes.is_empty() && scores.any(|score| score == number) && !value.expires
     };
     let attributes = members(keys, &format!("{ROOT}:attrs"));
-    let families: [(&str, IsThere<'_>); 12] = [
+    let families: [(&str, IsThere<'_>); 16] = [
         ("node:info:", &of_node),
         ("node:runtime:", &of_node),
         ("node:slots:", &of_node),
@@ -45,10 +46,18 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
             keys[ROOT].get("generation") == Some(generation)
         }),
         ("job:", &|_| true),
-        ("session:", &|_| value.expires),
+        ("guard:", &|_| value.expires),
+        ("limit:", &|_| value.expires),
+        ("lock:", &|_| value.expires),
+        ("snapshot", &|rest| {
+            value.expires && ["", ":before"].contains(&rest)
+        }),
+        ("session:", &|_| value.expires != lease(value).is_some()),
     ];
     match suffix {
-        "config" | "nodes" | "classes" | "attrs" | "due" | "failed" | "cancelled" => !value.expires,
+        "config" | "nodes" | "classes" | "attrs" | "due" | "failed" | "cancelled" | "events" => {
+            !value.expires
+        }
         _ => {
             suffix.starts_with("lost:")
                 || families
@@ -58,7 +67,26 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
     }
 }
 
-/// How many holds every job has, on nodes and in what lost nodes left behind.
+/// The lease of a session: its id, and who sits in its seat.
+fn lease(session: &Value) -> Option<(&str, &str)> {
+    let words: Vec<&str> = session.get("sticky")?.split(' ').collect();
+    Some((words.get(3)?, words.get(8)?))
+}
+
+/// Every session that is bound and the hold it must have.
+fn seats(keys: &Keys) -> impl Iterator<Item = (&str, String)> {
+    keys.iter().filter_map(|(key, value)| {
+        let session = key.strip_prefix(ROOT)?.strip_prefix(":session:")?;
+        let (id, rider) = lease(value)?;
+        let seat = match rider {
+            "-" => format!("s{session} {id}"),
+            job => job.to_owned(),
+        };
+        Some((session, seat))
+    })
+}
+
+/// How many holds every job and every lease has, on nodes and in what lost nodes left behind.
 fn holds(keys: &Keys) -> BTreeMap<String, usize> {
     let mut out = BTreeMap::new();
     let (slots, lost) = (format!("{ROOT}:node:slots:"), format!("{ROOT}:lost:"));
@@ -67,7 +95,7 @@ fn holds(keys: &Keys) -> BTreeMap<String, usize> {
         .filter(|key| key.starts_with(&slots) || key.starts_with(&lost))
     {
         for member in members(keys, key).iter().filter(|member| *member != "#") {
-            *out.entry(member[1..].to_owned()).or_default() += 1;
+            *out.entry(member.clone()).or_default() += 1;
         }
     }
     out
@@ -100,19 +128,34 @@ pub(crate) fn problems(keys: &Keys) -> Vec<String> {
         }
     }
     let mut holds = holds(keys);
+    for (session, seat) in seats(keys) {
+        if !holds.contains_key(&seat) || !due.contains(&format!("s{session}")) {
+            out.push(format!("session {session} is bound and has no {seat}"));
+        }
+        if seat.starts_with('s') {
+            holds.remove(&seat);
+        }
+    }
     for (key, value) in keys {
         let Some(job) = key.strip_prefix(&format!("{ROOT}:job:")) else {
             continue;
         };
-        let held = holds.remove(job).unwrap_or(0);
+        let held = holds.remove(&format!("j{job}")).unwrap_or(0);
         let has_ended = value.get("f").is_some();
         match (has_ended, held, value.expires) {
             (false, 1, false) | (true, 1, false) | (true, 0, true) => {}
             _ => out.push(format!("job {job} has {held} holds: {value:?}")),
         }
     }
-    for job in holds.keys() {
-        out.push(format!("a hold of job {job}, which is not there"));
+    // A lost node's seat may be given up before it is settled.
+    let lost = format!("{ROOT}:lost:");
+    let left: BTreeSet<String> = keys
+        .keys()
+        .filter(|key| key.starts_with(&lost))
+        .flat_map(|key| members(keys, key))
+        .collect();
+    for hold in holds.keys().filter(|hold| !left.contains(*hold)) {
+        out.push(format!("a hold {hold} of what is not there"));
     }
     out
 }
@@ -123,10 +166,20 @@ pub(crate) fn leftovers(keys: &Keys) -> Vec<String> {
         let Some(suffix) = key.strip_prefix(ROOT) else {
             return false;
         };
-        matches!(suffix, "" | ":config" | ":due" | ":failed" | ":cancelled")
-            || [":match:", ":job:", ":session:"]
-                .iter()
-                .any(|family| suffix.starts_with(family))
+        matches!(
+            suffix,
+            "" | ":config" | ":due" | ":failed" | ":cancelled" | ":events"
+        ) || [
+            ":match:",
+            ":job:",
+            ":session:",
+            ":guard:",
+            ":limit:",
+            ":lock:",
+            ":snapshot",
+        ]
+        .iter()
+        .any(|family| suffix.starts_with(family))
     };
     keys.keys().filter(|key| !stays(key)).cloned().collect()
 }

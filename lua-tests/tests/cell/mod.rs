@@ -157,7 +157,8 @@ impl Value {
     }
 }
 
-fn value(host: &mut dyn Host, key: &Reply) -> Value {
+/// None when it has expired since it was listed.
+fn value(host: &mut dyn Host, key: &Reply) -> Option<Value> {
     let Reply::Bulk(key) = key else {
         panic!("KEYS gave {key:?}")
     };
@@ -179,20 +180,31 @@ fn value(host: &mut dyn Host, key: &Reply) -> Value {
             members.sort();
             members
         }
+        // Their ids are drawn from the server's clock.
+        "stream" => {
+            let entries = ask("XRANGE", &["-", "+"]);
+            let fields = list(&entries).iter().map(|entry| texts(&list(entry)[1]));
+            fields.collect::<Vec<_>>().concat()
+        }
+        "string" => match ask("GET", &[]) {
+            Reply::Nil => return None,
+            value => vec![text(&value)],
+        },
         "zset" => texts(&ask("ZRANGE", &["0", "-1", "WITHSCORES"])),
+        "none" => return None,
         other => panic!("{key:?} is a {other}"),
     };
     let expires = number(&ask("PTTL", &[])) >= 0;
-    Value {
+    Some(Value {
         kind,
         items,
         expires,
-    }
+    })
 }
 
 /// Every key of a host by its name, escaped like [`text`].
 pub(crate) fn keyspace(host: &mut dyn Host) -> BTreeMap<String, Value> {
     let names = host.command(&words(&["KEYS", "*"])).unwrap();
-    let read = |name: &Reply| (text(name), value(host, name));
-    list(&names).iter().map(read).collect()
+    let read = |name: &Reply| Some((text(name), value(host, name)?));
+    list(&names).iter().filter_map(read).collect()
 }

@@ -112,6 +112,19 @@ pub(crate) const ROWS: &[Row] = &[
         "j",
     ),
     ("job", "NO_SUCH_JOB", &[N1], "j"),
+    ("bind", "NO_POOL_FOR_LANG_PAIR", &[N1], "s r PAIR en de"),
+    ("bind", "EMPTY_POOL", &[N1], "s r POOL b"),
+    ("bind", "NO_AVAILABLE_NODE", &[N1, ON_N1], "s r"),
+    (
+        "bind",
+        "LEASE_MISMATCH",
+        &[N1, "bind s r", "bind s q PREEMPT"],
+        "s r",
+    ),
+    ("model_unavailable", "UNKNOWN_NODE", &[N1], "n2 m"),
+    ("model_unavailable", "STALE_NODE", &LOST, "n1 m"),
+    ("renew", "NO_SUCH_SESSION", &[N1], "s 1-1"),
+    ("renew", "LEASE_MISMATCH", &[N1, "bind s r"], "s 1-1"),
 ];
 
 /// Two things are wrong at once: the code of the row is the one given, the code last is the other.
@@ -293,9 +306,22 @@ pub(crate) const BOTH: &[(Row, &str)] = &[
         ("dispatch", "EMPTY_POOL", &[N1, ON_N1], "s en fr p POOL z"),
         "NO_AVAILABLE_NODE",
     ),
+    (
+        ("bind", "EMPTY_POOL", &[N1, ON_N1], "s r POOL z"),
+        "NO_AVAILABLE_NODE",
+    ),
+    (
+        (
+            "bind",
+            "NO_POOL_FOR_LANG_PAIR",
+            &[N1],
+            "s r PAIR fi sv POOL z",
+        ),
+        "EMPTY_POOL",
+    ),
 ];
 
-/// A call of each function that the contract allows, on a cell with one node and a job on it.
+/// A call of each function that the contract allows, on a cell with one node, a job on it and the session b bound to it.
 pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("register", "n2 1"),
     ("heartbeat", "n1"),
@@ -313,11 +339,65 @@ pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("cancel", "j"),
     ("job", "j"),
     ("jobs", "dispatched 0 10"),
+    ("bind", "s r"),
+    ("renew", "b 1-1767225600000"),
+    ("unbind", "b 1-1767225600000"),
+    ("model_unavailable", "n1 m"),
+    ("limit", "l 2 1000"),
+    ("lock", "l a 1000"),
+    ("unlock", "l a"),
     ("config", "events all"),
     ("stats", ""),
+    ("snapshot", ""),
+    ("overview", ""),
     ("explain", "s - -"),
     ("check", ""),
     ("sweep", ""),
+    ("events", "- 10"),
     ("listen", ""),
     ("version", ""),
+];
+
+/// A call of each write function that changes something, and what comes before it.
+pub(crate) const CHANGING: &[(&[&str], &str)] = &[
+    (&[], "register n1 4 POOL a PAIR en fr LABEL gpu INSTANCE i"),
+    (&[N1, "pass 100"], "heartbeat n1 CPU 99 LABEL gpu JOBS 3"),
+    (&[N1], "drain n1 on"),
+    (&[N1, ON_N1], "deregister n1"),
+    (&[N1], "dispatch s en fr p JOB j"),
+    (&[N1, "bind s r"], "dispatch s en fr p JOB j"),
+    (&[N1], "reserve n1 j 5000"),
+    (&[N1, ON_N1], "ack j n1"),
+    (&[N1, ON_N1], "take n1 REQUEST q"),
+    (&[N1, ON_N1], "release j n1"),
+    (&[N1, "reserve n1 j 5000"], "release j n1"),
+    (&[N1, ON_N1], "complete j n1 finished RESULT r"),
+    (&[N1, ON_N1], "complete j n1 failed REASON r"),
+    (&[N1, "bind s r", ON_N1], "complete j n1 finished"),
+    (&[N1, ON_N1, "pass 100"], "extend j n1 5000 PROGRESS half"),
+    (&[N1, ON_N1], "cancel j"),
+    (&[N1, ON_N1, "ack j n1"], "cancel j REASON r"),
+    (&[N1], "bind s r LEASE 5000"),
+    (&[N1, "bind s q"], "bind s r PREEMPT"),
+    (
+        &[N1, "bind s r LEASE 5000", "pass 100"],
+        "renew s 1-1767225600000 LEASE 9000",
+    ),
+    (&[N1, "bind s r"], "unbind s 1-1767225600000"),
+    (
+        &["register n1 4 LABEL model:m@1"],
+        "model_unavailable n1 m@1 REQUEST q",
+    ),
+    (&[N1], "limit l 1 5000 REQUEST q"),
+    (&[N1, "limit l 1 5000"], "limit l 1 5000 REQUEST q"),
+    (&[N1], "lock l a 5000"),
+    (&[N1, "lock l a 5000"], "unlock l a"),
+    (&[N1], "config job_ttl_ms 5000 events all"),
+    (&[N1, ON_N1], "snapshot"),
+    (
+        &[N1, "dispatch s en fr p JOB j ACK 1000", "pass 2000"],
+        "sweep",
+    ),
+    (&[N1, "bind s r LEASE 1000", "pass 2000"], "sweep"),
+    (&[N1], "listen"),
 ];

@@ -73,6 +73,10 @@ const NONSENSE: &[&str] = &[
     "4:0 0",
     "4:x",
     "4:99999999999999999999 99999999999999999999",
+    "$",
+    "(1-1",
+    "1-1",
+    "99999999999999999999-0",
     "5:x",
     "5::label:x",
     "6:",
@@ -128,9 +132,10 @@ fn good(random: &mut fastrand::Rng, argument: &Argument) -> Vec<Vec<u8>> {
                 .map(|word| word.as_bytes().to_vec())
                 .to_vec();
         }
+        Kind::Flag => return vec![],
         Kind::Lang => "-".to_owned(),
         Kind::Bytes | Kind::Payload => "{\"a\": [1, null]}".to_owned(),
-        Kind::Id | Kind::Flag => match argument.name.as_str() {
+        Kind::Id => match argument.name.as_str() {
             "node" => pick(random, &NODES).to_owned(),
             "job" => pick(random, &JOBS).to_owned(),
             _ => pick(random, &["a", "b", "gpu", "default"]).to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lockless_lua_tests::Reply;
 
-use crate::cell::{number_of, text, words};
+use crate::cell::{number_of, text, text_of, words};
 
 const NODES: [&str; 6] = ["n1", "n2", "n3", "n4", "n5", "n6"];
 const POOLS: [&str; 4] = ["default", "fast", "slow", "none"];
@@ -30,8 +30,15 @@ const NONSENSE: [&str; 14] = [
 ];
 
 /// Each function and how often it is called, of about a hundred calls.
-const WEIGHTS: [(&str, u32); 23] = [
+const WEIGHTS: [(&str, u32); 33] = [
     ("dispatch", 20),
+    ("bind", 7),
+    ("renew", 3),
+    ("unbind", 2),
+    ("model_unavailable", 3),
+    ("limit", 2),
+    ("lock", 2),
+    ("unlock", 1),
     ("complete", 13),
     ("heartbeat", 13),
     ("ack", 8),
@@ -52,6 +59,9 @@ const WEIGHTS: [(&str, u32); 23] = [
     ("nodes", 1),
     ("stats", 1),
     ("explain", 1),
+    ("events", 1),
+    ("snapshot", 1),
+    ("overview", 1),
     ("check", 1),
     ("version", 1),
 ];
@@ -77,6 +87,7 @@ pub(crate) struct Generator {
     with_expiry: bool,
     granted: Vec<(String, String)>,
     incarnations: BTreeMap<String, i64>,
+    leases: BTreeMap<String, String>,
     last: Option<Call>,
     next_job: u32,
 }
@@ -89,6 +100,7 @@ impl Generator {
             with_expiry,
             granted: Vec::new(),
             incarnations: BTreeMap::new(),
+            leases: BTreeMap::new(),
             last: None,
             next_job: 1,
         }
@@ -145,6 +157,9 @@ impl Generator {
                 self.granted.push((text(&given[1]), text(&given[0])));
             }
             ("reserve", Reply::Int(1)) => self.granted.push((call.arg(1), call.arg(0))),
+            ("bind", Reply::Array(_)) => {
+                self.leases.insert(call.arg(0), text_of(reply, "lease_id"));
+            }
             ("register", Reply::Array(_)) => {
                 self.incarnations
                     .insert(call.arg(0), number_of(reply, "incarnation"));
@@ -248,6 +263,36 @@ impl Generator {
                     self.incarnation(&mut args, &node);
                 }
             }
+            "bind" => {
+                args.push(self.pick(&SESSIONS).to_owned());
+                args.push(
+                    self.pick(&["q1", "q2", "q3", "q4", "q5", "q6", "q7"])
+                        .to_owned(),
+                );
+                self.some(
+                    &mut args,
+                    1,
+                    "LEASE",
+                    &["1", "900", "6000", "20000", "90000"],
+                );
+                if self.one_in(2) {
+                    let [source, target] = PAIRS[self.random.usize(..4)];
+                    self.option(&mut args, 1, &["PAIR", source, target]);
+                }
+                self.some(&mut args, 6, "POOL", &POOLS);
+                self.some(&mut args, 12, "REGION", &REGIONS);
+                self.some(&mut args, 8, "REQUIRE", &LABELS);
+                self.option(&mut args, 3, &["PREEMPT"]);
+            }
+            "renew" | "unbind" => {
+                let session = self.pick(&SESSIONS).to_owned();
+                let lease = self.leases.get(&session).cloned();
+                args.push(session);
+                args.push(lease.unwrap_or_else(|| "1-1".to_owned()));
+                if function == "renew" {
+                    self.some(&mut args, 2, "LEASE", &["1", "5000", "90000"]);
+                }
+            }
             "nodes" => args.extend(["0".to_owned(), self.pick(&["1", "3", "1000"]).to_owned()]),
             "dispatch" | "explain" => {
                 let [source, target] = PAIRS[self.random.usize(..4)];
@@ -327,6 +372,28 @@ impl Generator {
                 ]);
                 args.extend([state, "0", self.pick(&["1", "5", "1000"])].map(str::to_owned));
             }
+            "model_unavailable" => {
+                args.extend([node.clone(), self.pick(&["x", "y"]).to_owned()]);
+                self.option(&mut args, 1, &["WINDOW", "3000"]);
+                self.some(&mut args, 2, "REQUEST", &["q1", "q2"]);
+                self.incarnation(&mut args, &node);
+            }
+            "limit" => {
+                args.extend(
+                    [self.pick(&["a", "b"]), self.pick(&["1", "3"]), "3000"].map(str::to_owned),
+                );
+                self.some(&mut args, 2, "REQUEST", &["q1", "q2", "q3"]);
+            }
+            "lock" | "unlock" => {
+                args.extend([self.pick(&["a", "b"]), self.pick(&["o1", "o2"])].map(str::to_owned));
+                if function == "lock" {
+                    args.push("2000".to_owned());
+                }
+            }
+            "events" => {
+                args.push(self.pick(&["-", "0", "$"]).to_owned());
+                args.push(self.pick(&["1", "1000"]).to_owned());
+            }
             "config" => self.settings(&mut args),
             "check" => self.option(&mut args, 2, &["CURSOR", "0", "COUNT", "7"]),
             "sweep" => self.some(&mut args, 2, "LIMIT", &["1", "2", "10000"]),
@@ -345,11 +412,14 @@ impl Generator {
             ("max_jobs_default", &["1", "4"]),
             ("payload_max_bytes", &["1", "5", "65536"]),
             ("claim_policy", &["deployment_count", "nonsense"]),
+            ("events", &["lifecycle", "all"]),
         ];
         if self.with_expiry {
-            choices.extend::<[(&str, &[&str]); 2]>([
+            choices.extend::<[(&str, &[&str]); 3]>([
                 ("keep_finished_ms", &["100", "1500", "6000"]),
                 ("session_ttl_ms", &["100", "4000"]),
+                // Redis drops events in pages that the model does not cut exactly alike.
+                ("events_max", &["150", "10000"]),
             ]);
         }
         for _ in 0..self.random.u32(..3) {

@@ -5,7 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lockless_lua_tests::{Host, Reply};
 
-use super::generator::Call;
+use super::{
+    bindings::Bindings,
+    generator::Call,
+    guarded::Guarded,
+    news::{News, see_snapshot},
+};
 use crate::cell::{
     ROOT, call, code, command, field, list, must, number, number_of, text, text_of, texts,
 };
@@ -41,59 +46,10 @@ pub(crate) struct Oracle {
     grants: i64,
     known_before: bool,
     news: News,
-}
-
-/// What a call announced, and what was so before it.
-#[derive(Default)]
-struct News {
-    is_listened_to: bool,
-    ends: i64,
-    nodes: BTreeSet<String>,
-}
-
-impl News {
-    /// Someone listens until the moment the cell's record says; the cell's clock never goes back.
-    fn before(&mut self, host: &mut dyn Host) {
-        // What was said meanwhile belongs to no call of the history.
-        host.heard().unwrap();
-        let listen = command(host, &format!("HGET {ROOT} listen"));
-        let clock = number(&command(host, &format!("HGET {ROOT} clock")));
-        let time = texts(&command(host, "TIME"));
-        let part = |at: usize| time[at].parse::<i64>().unwrap();
-        let now = clock.max(part(0) * 1000 + part(1) / 1000);
-        self.is_listened_to = now < number(&listen);
-        self.ends = ends(host);
-    }
-
-    /// Every end, and there is one per count of an outcome, was announced once; to nobody, nothing was.
-    fn after(&mut self, host: &mut dyn Host, said: Vec<String>) {
-        let (ended, nodes): (Vec<_>, Vec<_>) = said
-            .into_iter()
-            .partition(|message| message.starts_with("ended "));
-        let distinct: BTreeSet<&String> = ended.iter().collect();
-        assert_eq!(distinct.len(), ended.len(), "announced twice: {ended:?}");
-        let ends = ends(host) - self.ends;
-        let expected = if self.is_listened_to { ends } else { 0 };
-        assert_eq!(ended.len().to_string(), expected.to_string(), "{ended:?}");
-        assert!(
-            self.is_listened_to || nodes.is_empty(),
-            "nobody listens: {nodes:?}"
-        );
-        self.nodes = nodes.into_iter().collect();
-    }
-
-    fn assert_named(&self, node: &str, why: &str) {
-        assert!(
-            !self.is_listened_to || self.nodes.contains(node),
-            "{node} was not announced, {why}"
-        );
-    }
-}
-
-/// How many jobs have ended, from the cell's record.
-fn ends(host: &mut dyn Host) -> i64 {
-    let counters = format!("HMGET {ROOT} finished failed expired cancelled released");
-    list(&command(host, &counters)).iter().map(number).sum()
+    bindings: Bindings,
+    guarded: Guarded,
+    /// The snapshot that was there before the call.
+    overview: String,
 }
 
 fn read(host: &mut dyn Host, job: &str) -> Option<Seen> {
@@ -175,6 +131,7 @@ impl Oracle {
     /// To be called before a call: notes whether the job it names is there.
     pub(crate) fn before(&mut self, host: &mut dyn Host, call: &Call) {
         self.news.before(host);
+        self.overview = text(&must(host, "overview"));
         self.known_before = asked_job(call).is_some_and(|job| read(host, &job).is_some());
     }
 
@@ -187,6 +144,10 @@ impl Oracle {
         said: Vec<String>,
     ) {
         self.news.after(host, said);
+        let has_hold =
+            |host: &mut dyn Host, job: &str| read(host, job).is_some_and(|job| job.has_hold());
+        self.bindings.see(host, call, reply, has_hold);
+        self.guarded.see(host, call, reply);
         self.see_grant(host, call, reply);
         let mut look_at = self.holding.clone();
         look_at.extend(
@@ -203,6 +164,9 @@ impl Oracle {
             self.see_job(host, call, reply, &job);
         }
         self.compare_holds(host);
+        if call.function == "snapshot" && code(reply).is_none() && text(reply) != self.overview {
+            see_snapshot(host, &text(reply));
+        }
     }
 
     fn see_grant(&mut self, host: &mut dyn Host, call: &Call, reply: &Reply) {
@@ -215,6 +179,9 @@ impl Oracle {
             ("reserve", Reply::Int(1)) => (call.arg(1), call.arg(0)),
             _ => {
                 assert_eq!(made, self.grants, "a grant without a reply that says so");
+                if call.function == "dispatch" {
+                    self.bindings.see_refusal(&call.arg(0), reply);
+                }
                 return;
             }
         };
@@ -231,10 +198,12 @@ impl Oracle {
             "job {job} was there and was granted again"
         );
         self.grants = made;
+        let (mut is_bound, mut sits) = (false, false);
         if call.function == "dispatch" {
             self.news.assert_named(&node, "and has a job to take");
+            (is_bound, sits) = self.bindings.see_dispatch(&call.arg(0), &job, &node);
         }
-        self.assert_may_take(host, call, &node);
+        Self::assert_may_take(host, call, &node, is_bound, sits);
         let seen = read(host, &job).expect("a job that was just granted");
         assert_eq!(
             (seen.status.as_str(), seen.node.as_str()),
@@ -245,17 +214,18 @@ impl Oracle {
         self.jobs.insert(job, seen);
     }
 
-    /// The node just given a slot had one, was open for work, and fits what was asked for.
-    fn assert_may_take(&self, host: &mut dyn Host, call: &Call, name: &str) {
+    /// The node just given a slot had one, was open for work, and fits what was asked for. A job that sits in its session's
+    /// seat needs no slot, and a session that is bound has its node also while that drains or is busy.
+    fn assert_may_take(host: &mut dyn Host, call: &Call, name: &str, is_bound: bool, sits: bool) {
         let node = must(host, &format!("node {name}"));
         let (effective, max_jobs) = (number_of(&node, "effective"), number_of(&node, "max_jobs"));
         assert!(
-            effective <= max_jobs,
+            sits || effective <= max_jobs,
             "{name} was given work beyond its {max_jobs} slots: {node:?}"
         );
         let state = text_of(&node, "state");
         assert!(
-            state == "ready" || state == "full",
+            state == "ready" || state == "full" || is_bound && state != "offline",
             "{name} is {state} and was given work"
         );
         if call.function != "dispatch" {
@@ -323,9 +293,9 @@ impl Oracle {
         self.jobs.insert(job.to_owned(), now);
     }
 
-    /// Every slot that a node says is taken is a job's, and every job that holds one is counted.
+    /// Every slot that a node says is taken is a job's or a session's, and every job that holds one is counted.
     fn compare_holds(&self, host: &mut dyn Host) {
-        let mut held: BTreeMap<&str, i64> = BTreeMap::new();
+        let mut held = self.bindings.empty_seats();
         for job in &self.holding {
             *held.entry(&self.jobs[job].node).or_default() += 1;
         }

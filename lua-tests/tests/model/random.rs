@@ -72,6 +72,7 @@ const TEMPLATES: &[&str] = &[
     "SET $key $name XX",
     "SET $key $name PX $ttl",
     "SET $key $name KEEPTTL",
+    "SET $key $name PXAT 4102444800000",
     "SET $key $name EX 100 NX",
     "SET $key $name NX XX",
     "INCR $key",

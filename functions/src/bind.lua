@@ -1,0 +1,94 @@
+-- lockless_bind session request_id [LEASE ms] [PAIR src tgt] [POOL p] [REGION r] [REQUIRE label]* [PREEMPT]
+--
+-- Chooses a node, takes a seat there and binds the session to it, in one step. The same request_id gives the same answer
+-- while its lease lives; another one is told of the lease there is, or takes its place with PREEMPT. The seat it had is
+-- given back, unless a job sits there: then the slot is the job's.
+--
+-- Reply:  fields state (bound, replayed, existing), node_id, lease_id, lease_expire_ts
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, NO_POOL_FOR_LANG_PAIR, EMPTY_POOL, NO_AVAILABLE_NODE,
+--         LEASE_MISMATCH
+-- Calls:  16 (6 when there is a lease already; 1 more per further matching class, 5 when another lease gives way)
+
+local SETTLE_BEFORE_REFUSAL = 128
+
+local function reply(state, lease)
+  return { 'state', state, 'node_id', lease.node, 'lease_id', lease.id, 'lease_expire_ts', lease.expire_ms }
+end
+
+-- The lease's own node, when its seat is the one slot that a request which preempts it can have.
+local function own_seat(c, arg, lease)
+  if lease.rider ~= leases.EMPTY then return nil end
+  local rt = nodes.read(c, lease.node)
+  local desc = nodes.description(c, lease.node, rt)
+  if not classes.fits(desc, arg) or ready.band(rt.flags) > 0 then return nil end
+  if nodes.held(c, lease.node) - 1 + rt.foreign >= classes.max_jobs(rt.class) then return nil end
+  return { node = lease.node, class = rt.class, pool = arg.pool }
+end
+
+local function find(c, arg, lease)
+  local found = choose.any(c, arg)
+  if not found and c.backlog then
+    settle.up_to(c, SETTLE_BEFORE_REFUSAL)
+    found = choose.any(c, arg)
+  end
+  return found or lease and own_seat(c, arg, lease)
+end
+
+-- Writes a lease and takes its seat. Every step may have been done before.
+local function take_seat(c, session, rec)
+  local lease = rec.lease
+  local node = lease.node
+  sessions.write_bound(c, session, rec)
+  cell.due_at(c, 's' .. session, lease.expire_ms)
+  redis.call('ZADD', keys.slots(c.root, node), holds.SEAT_TEXT, leases.member(session, lease.id))
+  if lease.from_id ~= leases.EMPTY then
+    leases.free_seat(c, lease.from_node, leases.member(session, lease.from_id))
+  end
+  local rt = nodes.read(c, node)
+  ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign)
+  events.write(c, 'session_bound', 'node', node, 'session', session, 'detail', lease.id)
+  cell.set_counter(c, 'leases', leases.number(lease.id))
+  return reply('bound', lease)
+end
+
+local function bind(root, arg)
+  local c = cell.open(root, 'leases')
+  settle.first(c)
+  local session, request = arg.session, arg.request_id
+  local rec = sessions.read(c, session)
+  local drawn = cell.counter(c, 'leases')
+  local lease = rec and rec.lease
+  if lease then
+    local number = leases.number(lease.id)
+    -- The same call was interrupted.
+    if number > drawn and rec.requests[1] == request and nodes.read(c, lease.node) then
+      return take_seat(c, session, rec)
+    end
+    drawn = math.max(drawn, number)
+    lease = settle.lease(c, session, rec)
+  end
+  if rec and sessions.is_superseded(rec, request) then
+    errors.fail('LEASE_MISMATCH', 'request ' .. errors.shown(request) .. ' was superseded by ' ..
+      errors.shown(rec.requests[1]) .. ': bind with a new request_id')
+  end
+  if lease and rec.requests[1] == request then return reply('replayed', lease) end
+  if lease and not arg.preempt then return reply('existing', lease) end
+
+  arg.remembered = rec
+  local found = find(c, arg, lease)
+  if not found then choose.refuse(c, arg) end
+  local pool = found.pool or redis.call('HGET', keys.class(root, found.class), 'pools'):match('^%S+')
+  local length_ms = arg.lease or config.value(c, 'session_ttl_ms')
+  local gives_way = lease and lease.rider == leases.EMPTY
+
+  -- first write
+  match.keep(c)
+  return take_seat(c, session, {
+    when = c.now_text, pool = pool, pair = arg.pair or '-', requests = sessions.requests_with(rec, request),
+    lease = { id = string.format('%d-', drawn + 1) .. c.now_text, node = found.node, expire_ms = c.now + length_ms,
+      length_ms = length_ms, since = c.now_text, rider = leases.EMPTY, from_id = gives_way and lease.id or leases.EMPTY,
+      from_node = gives_way and lease.node or leases.EMPTY },
+  })
+end
+
+return bind

@@ -1,0 +1,82 @@
+-- Sessions. R:session:<session> is a hash: sticky, what a session remembers and, while it is bound, its lease, in one
+-- field, so that a dispatch finds out by the one read it does anyway; and requests, the request that bound it last and
+-- then up to four that it superseded.
+--
+-- sticky is "when pool pair" or "when pool pair id node expiry length since rider from_id from_node" (leases.lua). Ids have
+-- no spaces. The key expires when the session is idle; while it is bound it does not.
+
+local sessions = {}
+
+local SUPERSEDED_KEPT = 4
+
+local UNBOUND = '^([^ ]+) ([^ ]+) ([^ ]+)$'
+local BOUND = '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$'
+
+-- What sticky says.
+function sessions.unpack(sticky)
+  local when, pool, pair = sticky:match(UNBOUND)
+  if when then return { when = when, pool = pool, pair = pair } end
+  local id, node, expiry, length, since, rider, from_id, from_node
+  when, pool, pair, id, node, expiry, length, since, rider, from_id, from_node = sticky:match(BOUND)
+  return { when = when, pool = pool, pair = pair, lease = { id = id, node = node, expire_ms = tonumber(expiry),
+    length_ms = tonumber(length), since = since, rider = rider, from_id = from_id, from_node = from_node } }
+end
+
+-- The record with its requests, or nil.
+function sessions.read(c, session)
+  local fields = redis.call('HMGET', keys.session(c.root, session), 'sticky', 'requests')
+  if not fields[1] then return nil end
+  local rec = sessions.unpack(fields[1])
+  rec.requests = classes.list(fields[2] or '')
+  return rec
+end
+
+-- The record of a session as other keys name it, or nil.
+function sessions.read_sticky(c, session)
+  local sticky = redis.call('HGET', keys.session(c.root, session), 'sticky')
+  return sticky and sessions.unpack(sticky) or nil
+end
+
+local function packed(rec)
+  local text = rec.when .. ' ' .. rec.pool .. ' ' .. rec.pair
+  local lease = rec.lease
+  if not lease then return text end
+  return table.concat({ text, lease.id, lease.node, string.format('%d', lease.expire_ms),
+    string.format('%d', lease.length_ms), lease.since, lease.rider, lease.from_id, lease.from_node }, ' ')
+end
+
+-- Writes what the session remembers and its lease.
+function sessions.write(c, session, rec)
+  redis.call('HSET', keys.session(c.root, session), 'sticky', packed(rec))
+end
+
+-- The same for a new lease, with the request it was made for. The key stays from now on.
+function sessions.write_bound(c, session, rec)
+  local key = keys.session(c.root, session)
+  redis.call('HSET', key, 'sticky', packed(rec), 'requests', table.concat(rec.requests, ' '))
+  redis.call('PERSIST', key)
+end
+
+-- Lets the key go when the session is idle for long enough.
+function sessions.let_go(c, session)
+  redis.call('PEXPIRE', keys.session(c.root, session), string.format('%d', config.value(c, 'session_ttl_ms')))
+end
+
+-- Whether a request that bound the session was superseded by a later one.
+function sessions.is_superseded(rec, request)
+  for i = 2, #rec.requests do
+    if rec.requests[i] == request then return true end
+  end
+  return false
+end
+
+-- The requests once this one binds.
+function sessions.requests_with(rec, request)
+  local before = rec and rec.requests or {}
+  if before[1] == request then return before end
+  local out = { request }
+  for i = 1, math.min(#before, SUPERSEDED_KEPT) do out[#out + 1] = before[i] end
+  return out
+end
+
+return sessions

@@ -1,0 +1,115 @@
+-- lockless_snapshot
+--
+-- Writes what a dashboard shows to R:snapshot, for a minute, and returns it: nodes by state, slots and their use in all and
+-- by pool, jobs and their rates since the snapshot before, languages, models and services with their nodes, and why
+-- nodes take no work. One that is less than a second old is returned as it is. Slots and nodes of lists are those of
+-- nodes that are not offline.
+--
+-- Reply:  JSON
+-- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
+-- Calls:  12 with one class of up to 64 nodes; at most 103 per class, and 256 classes
+
+local KEPT_MS, YOUNG_MS = 60000, 1000
+-- Without another snapshot for so long there are no rates.
+local COUNTED_FROM_MS = 120000
+local LISTED = 64
+
+local COUNTERS = { 'grants', 'reserved', 'finished', 'failed', 'expired', 'cancelled', 'released' }
+
+-- The counters by name, and as one line with the time.
+local function counters(c)
+  local values = redis.call('HMGET', c.root, unpack(COUNTERS))
+  local out = {}
+  for i, name in ipairs(COUNTERS) do out[name] = tonumber(values[i] or '0') end
+  out.dispatched = out.grants - out.reserved
+  out.live = out.grants - out.finished - out.failed - out.expired - out.cancelled - out.released
+  return out
+end
+
+-- What the counters were when: "ts dispatched finished failed expired cancelled".
+local RATED = { 'dispatched', 'finished', 'failed', 'expired', 'cancelled' }
+
+local function line(c, counts)
+  local out = { c.now_text }
+  for _, name in ipairs(RATED) do out[#out + 1] = string.format('%d', counts[name]) end
+  return table.concat(out, ' ')
+end
+
+local function rates(c, before, counts)
+  local out = {}
+  local seconds = before and before[1] < c.now and (c.now - before[1]) / 1000
+  for i, name in ipairs(RATED) do
+    out[#out + 1] = name .. '_per_s'
+    out[#out + 1] = seconds and json.number((counts[name] - before[i + 1]) / seconds) or 'null'
+  end
+  return json.object(out)
+end
+
+local function named(key, of)
+  local out = {}
+  for i, entry in ipairs(survey.greatest(of, LISTED)) do
+    out[i] = json.object({ key, json.string(entry.name), 'nodes', json.number(entry.nodes), 'slots',
+      json.number(entry.slots), 'used', json.number(entry.used) })
+  end
+  return json.array(out)
+end
+
+local REASONS = { capacity = 'full', resource = 'busy', draining = 'draining', offline = 'offline' }
+
+-- Why nodes take no work, the reason of the most first.
+local function exclusions(states)
+  local of, out = {}, {}
+  for reason, state in pairs(REASONS) do
+    if states[state] > 0 then of[reason] = { name = reason, nodes = states[state] } end
+  end
+  for i, entry in ipairs(survey.greatest(of, LISTED)) do
+    out[i] = json.object({ 'reason', json.string(entry.name), 'nodes', json.number(entry.nodes) })
+  end
+  return json.array(out)
+end
+
+local function numbers(of, names)
+  local out = {}
+  for _, name in ipairs(names) do
+    out[#out + 1] = name
+    out[#out + 1] = json.number(of[name])
+  end
+  return json.object(out)
+end
+
+local function snapshot(root)
+  local call = redis.call
+  local c = cell.open(root)
+  settle.first(c)
+  local before_key, key = keys.snapshot_before(root), keys.snapshot(root)
+  local before
+  for number in (call('GET', before_key) or ''):gmatch('%d+') do
+    before = before or {}
+    before[#before + 1] = tonumber(number)
+  end
+  local stored = before and before[1] > c.now - YOUNG_MS and call('GET', key)
+  if stored then return stored end
+
+  local counts, seen = counters(c), survey.nodes(c)
+  counts.dead_letters = call('ZCARD', keys.failed(root))
+  seen.states.total = call('ZCARD', keys.nodes(root))
+  local text = json.object({
+    'cell', json.string(root), 'ts', json.number(c.now), 'since_ts', before and json.number(before[1]) or 'null',
+    'nodes', numbers(seen.states, { 'total', 'ready', 'full', 'busy', 'draining', 'offline' }),
+    'slots', json.number(seen.slots), 'used', json.number(seen.used), 'pools', named('pool', seen.pools),
+    'jobs', numbers(counts, { 'live', 'dispatched', 'reserved', 'finished', 'failed', 'expired', 'cancelled', 'released',
+      'dead_letters' }),
+    'rates', rates(c, before, counts), 'languages', named('pair', seen.pairs), 'models', named('model', seen.models),
+    'services', named('service', seen.services), 'exclusions', exclusions(seen.states),
+    'partial', seen.partial and 'true' or 'false',
+  })
+  if not c.exists then return text end
+
+  -- first write
+  call('SET', key, text, 'PXAT', string.format('%d', c.now + KEPT_MS))
+  call('SET', before_key, line(c, counts), 'PXAT', string.format('%d', c.now + COUNTED_FROM_MS))
+  cell.touch(c)
+  return text
+end
+
+return snapshot

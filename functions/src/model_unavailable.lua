@@ -55,6 +55,8 @@ local function report(root, arg)
   local request = arg.request and 'r' .. arg.request or NO_REQUEST
   local node_key, model_key = keys.node_guard(root, node), keys.model_guard(root, model)
   local of_node, of_model = read(c, node_key, window_ms), read(c, model_key, window_ms)
+  -- The same again, which may come after the node has said that it has the model by now.
+  if arg.request and of_node.request == request and of_node.of == model then return of_node.answer end
   local desc = without(c, node, rt, 'model:' .. model)
   local plan = desc and classes.plan(c, desc)
 
@@ -63,7 +65,6 @@ local function report(root, arg)
     nodes.change_labels(c, node, rt, plan, rt.flags, nodes.held(c, node) + rt.foreign)
     redis.call('HSET', keys.runtime(root, node), 'class', plan.class)
   end
-  if arg.request and of_node.request == request and of_node.of == model then return of_node.answer end
   if of_node.count >= REPORTS_OF_A_NODE then return 'LIMITED' end
   -- Who was told to act is told again: that call was interrupted.
   local acts = of_model.count == 0 or arg.request and of_model.request == request and of_model.of == node

@@ -92,6 +92,10 @@ describe('a model that is not available', function()
     for _ = 1, 20 do expect(missing('n2', 'REQUEST', 'q1')):equals('COUNTED') end
     expect(missing('n1', 'REQUEST', 'q2')):equals('COUNTED')
     expect(events_of('model_unavailable')):has_length(1)
+    -- A late repeat does not take back what the node has said since.
+    register('n1')
+    expect(missing('n1', 'REQUEST', 'q2')):equals('COUNTED')
+    expect(finds_model()):succeeds()
     -- The same id for another model is another request.
     expect(fcall('lockless_model_unavailable', 'n1', 'k@1', 'REQUEST', 'q2')):equals('ACT')
     expect(fcall('lockless_model_unavailable', 'n2', 'k@1', 'REQUEST', 'q1')):equals('COUNTED')

@@ -3,6 +3,7 @@
 mod schema;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use lockless_functions::api::{Function, Mode};
 use serde_json::{Map, Value, json};
@@ -106,11 +107,20 @@ fn operation(route: &Route, wait_limit_ms: u64) -> Value {
 fn roles(function: &Function) -> String {
     let mut roles: Vec<String> = function.roles.iter().map(ToString::to_string).collect();
     roles.push("operator".to_owned());
-    format!(
+    let mut text = format!(
         "`{}`. For tokens of the role {}.",
         function.name,
         roles.join(", ")
-    )
+    );
+    if let Some(stream) = &function.stream {
+        let _ = write!(
+            text,
+            " With `Accept: text/event-stream` it goes on for as long as you read: each of `{}` is an event, from \
+             `Last-Event-ID`, else `{}`, else from now on.",
+            stream.list, stream.position
+        );
+    }
+    text
 }
 
 /// What a function answers: its own errors, and those that any call may meet.

@@ -99,6 +99,14 @@ fn article(out: &mut String, route: &Route, wait_limit_ms: u64) {
     if route.takes_arguments {
         arguments(out, function, wait_limit_ms);
     }
+    if let Some(stream) = &function.stream {
+        let _ = write!(
+            out,
+            "<p>With <code>Accept: text/event-stream</code> it goes on for as long as you read: each of <code>{}</code> is \
+             an event, from <code>Last-Event-ID</code>, else <code>{}</code>, else from now on.</p>",
+            stream.list, stream.position
+        );
+    }
     let _ = write!(out, "<p>Answers {}.</p>", reply(function));
     let codes: Vec<String> = function
         .errors

@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,15 +51,16 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let runtime = Runtime::new().map_err(other("a runtime"))?;
     let server = Server::start(&[LIBRARY])?;
     let mut report = Report::default();
+    let program = build()?;
 
-    let gateway = Gateway::start(server.port())?;
+    let gateway = Gateway::start(&program, server.port())?;
     println!("\nMemory of the gateway, MiB");
     report.measured("idle", gateway.resident_mib()?, Target::AtMost(30.0));
     beside_webdis(&server, &gateway, rounds, seconds, &mut report)?;
     beside_direct_calls(&runtime, &server, &gateway, rounds, seconds, &mut report)?;
     drop(gateway);
 
-    let gateway = Gateway::start(server.port())?;
+    let gateway = Gateway::start(&program, server.port())?;
     println!("\nMemory of the gateway, MiB");
     let waiting = runtime.block_on(with_long_polls(&gateway))?;
     report.measured(
@@ -318,6 +319,21 @@ fn wrk(url: &str, seconds: u64) -> Result<f64, Error> {
     }
 }
 
+/// Builds the gateway as it is deployed, and says where it is.
+fn build() -> Result<PathBuf, Error> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--release", "--package", "lockless-gateway"])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .status()
+        .map_err(other("cargo build"))?;
+    if !built.success() {
+        return Err(Error::unexpected("cargo build", &built));
+    }
+    let own = std::env::current_exe().map_err(other("this program's place"))?;
+    Ok(own.with_file_name("lockless-gateway"))
+}
+
 /// A process that ends when it is dropped.
 struct Process(Child);
 
@@ -334,25 +350,8 @@ struct Gateway {
 }
 
 impl Gateway {
-    /// Builds the gateway as it is deployed, and starts it.
-    fn start(redis_port: u16) -> Result<Self, Error> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let built = Command::new(cargo)
-            .args([
-                "build",
-                "--quiet",
-                "--release",
-                "--package",
-                "lockless-gateway",
-            ])
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
-            .status()
-            .map_err(other("cargo build"))?;
-        if !built.success() {
-            return Err(Error::unexpected("cargo build", &built));
-        }
-        let own = std::env::current_exe().map_err(other("this program's place"))?;
-        let mut command = Command::new(own.with_file_name("lockless-gateway"));
+    fn start(program: &Path, redis_port: u16) -> Result<Self, Error> {
+        let mut command = Command::new(program);
         command
             .args([
                 "--redis",

@@ -55,3 +55,11 @@ impl Error {
         }
     }
 }
+
+/// Makes an error of anything that says why.
+pub fn failed<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> Error {
+    move |error| Error::Failed {
+        what: what.to_owned(),
+        reason: error.to_string(),
+    }
+}

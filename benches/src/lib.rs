@@ -4,7 +4,7 @@
 //! counts is the median over the rounds, of each side and of the ratio. So a noisy machine spoils a round, not a figure.
 //!
 //! [`link`] talks to the server and reads its own account of time, [`cell`] prepares cells and runs batches of calls,
-//! [`http`] speaks to a gateway, [`rounds`] interleaves sides, [`targets`] and [`figures`] are what is measured, [`report`] prints it.
+//! [`processes`] and [`http`] start and ask a gateway, [`rounds`] interleaves sides, [`targets`] and [`figures`] are what is measured, [`report`] prints it.
 
 pub mod cell;
 mod error;
@@ -12,12 +12,13 @@ pub mod figures;
 pub mod http;
 pub mod link;
 pub mod native;
+pub mod processes;
 pub mod report;
 pub mod rounds;
 pub mod seed;
 pub mod targets;
 
-pub use error::Error;
+pub use error::{Error, failed};
 
 /// How much a run measures.
 #[derive(Clone, Copy, Debug)]

@@ -2,21 +2,18 @@
 //!
 //! `cargo run -p lockless-benches --release --bin gateway-costs [-- --quick]`
 
-use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use lockless_benches::Error;
 use lockless_benches::http::Connection;
 use lockless_benches::link::Server;
+use lockless_benches::processes::{Gateway, Webdis, build};
 use lockless_benches::report::{Report, Target};
 use lockless_benches::rounds::{Compared, compare};
+use lockless_benches::{Error, failed};
 use lockless_functions::LIBRARY;
 use redis::aio::MultiplexedConnection;
 use tokio::runtime::Runtime;
@@ -48,7 +45,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), Error> {
     let (rounds, seconds) = if arguments.quick { (3, 2) } else { (7, 5) };
-    let runtime = Runtime::new().map_err(other("a runtime"))?;
+    let runtime = Runtime::new().map_err(failed("a runtime"))?;
     let server = Server::start(&[LIBRARY])?;
     let mut report = Report::default();
     let program = build()?;
@@ -170,7 +167,7 @@ async fn jobs_over_http(port: u16, time: Duration, ids: &Arc<AtomicU64>) -> Resu
     for _ in 0..CONNECTIONS {
         let mut connection = Connection::open(port)
             .await
-            .map_err(other("a connection"))?;
+            .map_err(failed("a connection"))?;
         let ids = Arc::clone(ids);
         callers.push(tokio::spawn(async move {
             let mut jobs = 0_u32;
@@ -194,8 +191,8 @@ async fn jobs_over_http(port: u16, time: Duration, ids: &Arc<AtomicU64>) -> Resu
     for caller in callers {
         jobs += caller
             .await
-            .map_err(other("a caller"))?
-            .map_err(other("a call over HTTP"))?;
+            .map_err(failed("a caller"))?
+            .map_err(failed("a call over HTTP"))?;
     }
     Ok(f64::from(jobs) / begin.elapsed().as_secs_f64())
 }
@@ -249,7 +246,7 @@ async fn jobs_directly(
     for caller in callers {
         jobs += caller
             .await
-            .map_err(other("a caller"))?
+            .map_err(failed("a caller"))?
             .map_err(command("a direct call"))?;
     }
     Ok(f64::from(jobs) / begin.elapsed().as_secs_f64())
@@ -258,24 +255,24 @@ async fn jobs_directly(
 /// The gateway's memory while so many nodes wait, each on a connection of its own.
 async fn with_long_polls(gateway: &Gateway) -> Result<f64, Error> {
     let wanted = u64::try_from(WAITING + 1000).unwrap_or(u64::MAX);
-    rlimit::increase_nofile_limit(wanted).map_err(other("enough open files"))?;
+    rlimit::increase_nofile_limit(wanted).map_err(failed("enough open files"))?;
     let mut first = Connection::open(gateway.port)
         .await
-        .map_err(other("a connection"))?;
+        .map_err(failed("a connection"))?;
     let mut waiting = Vec::with_capacity(WAITING);
     for node in 0..WAITING {
         let path = format!("/v1/nodes/w{node}");
         first
             .ask("PUT", &path, "{}")
             .await
-            .map_err(other("a node"))?;
+            .map_err(failed("a node"))?;
         let mut connection = Connection::open(gateway.port)
             .await
-            .map_err(other("a connection"))?;
+            .map_err(failed("a connection"))?;
         let sent = connection
             .send("POST", &format!("{path}/take"), r#"{"wait_ms":60000}"#)
             .await;
-        sent.map_err(other("a take"))?;
+        sent.map_err(failed("a take"))?;
         waiting.push(connection);
     }
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -283,7 +280,7 @@ async fn with_long_polls(gateway: &Gateway) -> Result<f64, Error> {
         let page = first
             .ask("GET", "/metrics", "")
             .await
-            .map_err(other("/metrics"))?;
+            .map_err(failed("/metrics"))?;
         let page = String::from_utf8_lossy(page);
         let count = page
             .lines()
@@ -307,7 +304,7 @@ fn wrk(url: &str, seconds: u64) -> Result<f64, Error> {
             url,
         ])
         .output()
-        .map_err(other("wrk (Debian: apt-get install wrk)"))?;
+        .map_err(failed("wrk (Debian: apt-get install wrk)"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let rate = text
         .lines()
@@ -316,146 +313,6 @@ fn wrk(url: &str, seconds: u64) -> Result<f64, Error> {
     match rate {
         Some(rate) if !text.contains("Non-2xx") && !text.contains("Socket errors") => Ok(rate),
         _ => Err(Error::unexpected("wrk", &text)),
-    }
-}
-
-/// Builds the gateway as it is deployed, and says where it is.
-fn build() -> Result<PathBuf, Error> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["build", "--release", "--package", "lockless-gateway"])
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
-        .status()
-        .map_err(other("cargo build"))?;
-    if !built.success() {
-        return Err(Error::unexpected("cargo build", &built));
-    }
-    let own = std::env::current_exe().map_err(other("this program's place"))?;
-    Ok(own.with_file_name("lockless-gateway"))
-}
-
-/// A process that ends when it is dropped.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-struct Gateway {
-    process: Process,
-    port: u16,
-}
-
-impl Gateway {
-    fn start(program: &Path, redis_port: u16) -> Result<Self, Error> {
-        let mut command = Command::new(program);
-        command
-            .args([
-                "--redis",
-                &format!("redis://127.0.0.1:{redis_port}"),
-                "--listen",
-                "127.0.0.1:0",
-            ])
-            .stdout(Stdio::piped());
-        let child = lockless_servers::launch(command).map_err(other("the gateway"))?;
-        let mut process = Process(child);
-        let mut said = String::new();
-        if let Some(output) = process.0.stdout.take() {
-            BufReader::new(output)
-                .read_line(&mut said)
-                .map_err(other("the gateway"))?;
-        }
-        let port = said
-            .trim()
-            .rsplit(':')
-            .next()
-            .and_then(|port| port.parse().ok());
-        let port = port.ok_or_else(|| Error::unexpected("the gateway", &said))?;
-        let gateway = Self { process, port };
-        gateway.wait_until_ready()?;
-        Ok(gateway)
-    }
-
-    fn wait_until_ready(&self) -> Result<(), Error> {
-        let runtime = Runtime::new().map_err(other("a runtime"))?;
-        runtime.block_on(async {
-            let mut last = String::new();
-            for _ in 0..100 {
-                match Connection::open(self.port).await {
-                    Ok(mut connection) => match connection.ask("GET", "/readyz", "").await {
-                        Ok(_) => return Ok(()),
-                        Err(error) => last = error.to_string(),
-                    },
-                    Err(error) => last = error.to_string(),
-                }
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-            Err(Error::unexpected("/readyz", &last))
-        })
-    }
-
-    fn resident_mib(&self) -> Result<f64, Error> {
-        let path = format!("/proc/{}/status", self.process.0.id());
-        let status = fs::read_to_string(&path).map_err(other("the gateway's memory"))?;
-        let kib = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-        kib.map(|kib| kib / 1024.0)
-            .ok_or_else(|| Error::unexpected(path, &status))
-    }
-}
-
-/// webdis as Debian sets it up, but for ports and log.
-struct Webdis {
-    _process: Process,
-    _dir: tempfile::TempDir,
-    port: u16,
-}
-
-impl Webdis {
-    fn start(redis_port: u16) -> Result<Self, Error> {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .map_err(other("a free port"))?
-            .port();
-        let dir = tempfile::tempdir().map_err(other("a directory"))?;
-        let settings = format!(
-            r#"{{"redis_host":"127.0.0.1","redis_port":{redis_port},"http_host":"127.0.0.1","http_port":{port},"threads":2,"daemonize":false,"database":0,"verbosity":0,"logfile":"{}"}}"#,
-            dir.path().join("log").display()
-        );
-        let file = dir.path().join("webdis.json");
-        fs::write(&file, settings).map_err(other("webdis's settings"))?;
-        let mut command = Command::new("webdis");
-        command
-            .arg(&file)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let child = lockless_servers::launch(command)
-            .map_err(other("webdis (Debian: apt-get install webdis)"))?;
-        let process = Process(child);
-        let begin = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            if begin.elapsed() > Duration::from_secs(10) {
-                return Err(Error::unexpected("webdis", &"nothing"));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(Self {
-            _process: process,
-            _dir: dir,
-            port,
-        })
-    }
-}
-
-fn other<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> Error {
-    move |error| Error::Failed {
-        what: what.to_owned(),
-        reason: error.to_string(),
     }
 }
 

@@ -1,0 +1,153 @@
+//! The gateway and webdis, as processes.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+
+use crate::Error;
+use crate::error::failed;
+use crate::http::Connection;
+
+/// Builds the gateway as it is deployed, and says where it is.
+pub fn build() -> Result<PathBuf, Error> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--release", "--package", "lockless-gateway"])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .status()
+        .map_err(failed("cargo build"))?;
+    if !built.success() {
+        return Err(Error::unexpected("cargo build", &built));
+    }
+    let own = std::env::current_exe().map_err(failed("this program's place"))?;
+    Ok(own.with_file_name("lockless-gateway"))
+}
+
+/// A process that ends when it is dropped.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A gateway with default settings.
+pub struct Gateway {
+    process: Process,
+    /// Its port on this machine.
+    pub port: u16,
+}
+
+impl Gateway {
+    /// Starts it and waits until it is ready.
+    pub fn start(program: &Path, redis_port: u16) -> Result<Self, Error> {
+        let mut command = Command::new(program);
+        command
+            .args([
+                "--redis",
+                &format!("redis://127.0.0.1:{redis_port}"),
+                "--listen",
+                "127.0.0.1:0",
+            ])
+            .stdout(Stdio::piped());
+        let child = lockless_servers::launch(command).map_err(failed("the gateway"))?;
+        let mut process = Process(child);
+        let mut said = String::new();
+        if let Some(output) = process.0.stdout.take() {
+            BufReader::new(output)
+                .read_line(&mut said)
+                .map_err(failed("the gateway"))?;
+        }
+        let port = said
+            .trim()
+            .rsplit(':')
+            .next()
+            .and_then(|port| port.parse().ok());
+        let port = port.ok_or_else(|| Error::unexpected("the gateway", &said))?;
+        let gateway = Self { process, port };
+        gateway.wait_until_ready()?;
+        Ok(gateway)
+    }
+
+    fn wait_until_ready(&self) -> Result<(), Error> {
+        let runtime = Runtime::new().map_err(failed("a runtime"))?;
+        runtime.block_on(async {
+            let mut last = String::new();
+            for _ in 0..100 {
+                match Connection::open(self.port).await {
+                    Ok(mut connection) => match connection.ask("GET", "/readyz", "").await {
+                        Ok(_) => return Ok(()),
+                        Err(error) => last = error.to_string(),
+                    },
+                    Err(error) => last = error.to_string(),
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            Err(Error::unexpected("/readyz", &last))
+        })
+    }
+
+    /// The memory it has in use.
+    pub fn resident_mib(&self) -> Result<f64, Error> {
+        let path = format!("/proc/{}/status", self.process.0.id());
+        let status = fs::read_to_string(&path).map_err(failed("the gateway's memory"))?;
+        let kib = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+        kib.map(|kib| kib / 1024.0)
+            .ok_or_else(|| Error::unexpected(path, &status))
+    }
+}
+
+/// webdis as Debian sets it up, but for ports and log.
+pub struct Webdis {
+    _process: Process,
+    _dir: tempfile::TempDir,
+    /// Its port on this machine.
+    pub port: u16,
+}
+
+impl Webdis {
+    /// Starts it and waits until it listens.
+    pub fn start(redis_port: u16) -> Result<Self, Error> {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .map_err(failed("a free port"))?
+            .port();
+        let dir = tempfile::tempdir().map_err(failed("a directory"))?;
+        let settings = format!(
+            r#"{{"redis_host":"127.0.0.1","redis_port":{redis_port},"http_host":"127.0.0.1","http_port":{port},"threads":2,"daemonize":false,"database":0,"verbosity":0,"logfile":"{}"}}"#,
+            dir.path().join("log").display()
+        );
+        let file = dir.path().join("webdis.json");
+        fs::write(&file, settings).map_err(failed("webdis's settings"))?;
+        let mut command = Command::new("webdis");
+        command
+            .arg(&file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let child = lockless_servers::launch(command)
+            .map_err(failed("webdis (Debian: apt-get install webdis)"))?;
+        let process = Process(child);
+        let begin = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            if begin.elapsed() > Duration::from_secs(10) {
+                return Err(Error::unexpected("webdis", &"nothing"));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(Self {
+            _process: process,
+            _dir: dir,
+            port,
+        })
+    }
+}

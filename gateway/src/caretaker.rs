@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::backend::{Call, Cell, Durability, Failure, Redis, Reply, Status};
+use crate::backend::{Call, Cell, Durability, Failure, Redis, Reply};
 use crate::transport::Shutdown;
 
 /// The time between two sweeps, on average.
@@ -25,6 +25,11 @@ const LOCK_MS: &str = "12000";
 const FORGET: Duration = Duration::from_secs(3600);
 /// How many such cells are kept. A thousand calls are made in a few milliseconds.
 const MOST_CELLS: usize = 1000;
+
+/// Whether a call is about the lock of those who take snapshots, which is not for callers.
+pub(crate) fn is_own_lock(function: &str, name: &[u8]) -> bool {
+    matches!(function, "lockless_lock" | "lockless_unlock") && name == LOCK.as_bytes()
+}
 
 /// Looks after cells until the gateway shuts down.
 pub struct Caretaker {
@@ -71,9 +76,13 @@ impl Caretaker {
             .named
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if named.len() < MOST_CELLS || named.contains_key(cell) {
-            named.insert(cell.clone(), Instant::now());
+        if named.len() >= MOST_CELLS && !named.contains_key(cell) {
+            let oldest = named.iter().min_by_key(|(_, last)| **last);
+            if let Some(oldest) = oldest.map(|(cell, _)| cell.clone()) {
+                named.remove(&oldest);
+            }
         }
+        named.insert(cell.clone(), Instant::now());
     }
 }
 
@@ -132,7 +141,7 @@ async fn each(
     function: &'static str,
     arguments: &[Bytes],
 ) -> Vec<(Cell, Reply)> {
-    if cells.is_empty() || redis.status() != Status::Ready {
+    if cells.is_empty() {
         return Vec::new();
     }
     let calls = cells.iter().map(|cell| Call {
@@ -146,8 +155,14 @@ async fn each(
     for (cell, reply) in cells.into_iter().zip(replies) {
         match reply {
             Ok(reply) => given.push((cell, reply)),
-            // Requests and /readyz tell of a Redis that is away or full.
-            Err(Failure::Away(_) | Failure::Lost(_) | Failure::Slow | Failure::Full(_)) => {}
+            // Requests and /readyz tell of these.
+            Err(
+                Failure::Away(_)
+                | Failure::Lost(_)
+                | Failure::Slow
+                | Failure::Full(_)
+                | Failure::LibraryMissing,
+            ) => {}
             Err(failure) => {
                 tracing::warn!(%cell, function, %failure, "a cell could not be looked after");
             }

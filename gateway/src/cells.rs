@@ -7,6 +7,7 @@ use crate::problem::Problem;
 
 /// The header that names a request's cell.
 pub const CELL_HEADER: &str = "lockless-cell";
+const CELL_BYTES: usize = 256;
 /// The parameter of a query that does the same.
 pub const CELL_PARAMETER: &str = "cell";
 
@@ -26,9 +27,7 @@ impl Cells {
         let mut known = Vec::new();
         let mut patterns = Vec::new();
         for root in given {
-            let is_cell =
-                root.ends_with('}') && root.find('{').is_some_and(|open| open + 1 < root.len() - 1);
-            if !is_cell {
+            if !is_cell(root) {
                 return Err(format!(
                     "the cell '{root}' must end in a non-empty hash tag, such as scheduler:{{main}}"
                 ));
@@ -72,7 +71,8 @@ impl Cells {
             return Ok(cell.clone());
         }
         let fits = |(before, after): &(String, String)| {
-            root.len() > before.len() + after.len()
+            is_cell(root)
+                && root.len() > before.len() + after.len()
                 && root.starts_with(before.as_str())
                 && root.ends_with(after.as_str())
         };
@@ -84,6 +84,15 @@ impl Cells {
             "this gateway does not serve that cell: its cells are named with --cell",
         ))
     }
+}
+
+/// What the library takes for a cell, of printable characters.
+fn is_cell(root: &str) -> bool {
+    let tag = root
+        .split_once('{')
+        .and_then(|(_, rest)| rest.strip_suffix('}'));
+    let is_tag = tag.is_some_and(|tag| !tag.is_empty() && !tag.contains('}'));
+    is_tag && root.len() <= CELL_BYTES && root.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
@@ -102,8 +111,17 @@ mod tests {
     #[test]
     fn only_named_cells_and_those_of_a_pattern_are_served() {
         let cells = cells(&["scheduler:{main}", "tenant:{*}"]).expect("cells");
-        let serves = |root| cells.named(root).is_ok();
+        let serves = |root: &str| cells.named(root).is_ok();
         assert!(serves("scheduler:{main}") && serves("tenant:{a}"));
+        let long = format!("tenant:{{{}}}", "a".repeat(300));
+        assert!(
+            !serves("tenant:{a}b}")
+                && !serves(
+                    "tenant:{a
+b}"
+                )
+                && !serves(&long)
+        );
         assert!(!serves("scheduler:{other}") && !serves("tenant:{}") && !serves("tenant:{a}:x"));
         let default = cells.of_headers(&HeaderMap::new()).expect("the default");
         assert_eq!(default.root(), "scheduler:{main}");

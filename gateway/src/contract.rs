@@ -138,7 +138,7 @@ pub fn find<'a>(method: &Method, path: &'a str) -> Result<Matched<'a>, Problem> 
         return Err(Problem::method_not_allowed(
             method.as_str(),
             path,
-            others.join(", "),
+            &others.join(", "),
         ));
     };
     let given = found.params.iter().map(|(_, word)| word);

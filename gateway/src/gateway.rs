@@ -57,6 +57,7 @@ pub async fn run(settings: &Serve) -> Result<(), String> {
         limits: transport.body_limits(),
         durability: settings.redis.durability.into(),
         wait_limit_ms,
+        request_time: transport.request_timeout,
         shutdown: shutdown.clone(),
         openapi: Bytes::from(openapi::document(wait_limit_ms).to_string()),
         page: Bytes::from(page::page(wait_limit_ms)),

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 use lockless_functions::api::ErrorCode;
 use serde::Serialize;
@@ -16,6 +16,9 @@ use crate::contract;
 
 /// The media type of an error.
 pub const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// Makes a second try safe.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A code that the gateway answers by itself.
 pub struct OwnCode {
@@ -157,8 +160,8 @@ pub const OWN: &[OwnCode] = &[
 pub struct Problem {
     code: Cow<'static, str>,
     detail: String,
-    allow: Option<String>,
-    challenge: Option<&'static str>,
+    /// One more header of the response.
+    header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
 #[derive(Serialize)]
@@ -177,8 +180,7 @@ impl Problem {
         Self {
             code: code.into(),
             detail: detail.into(),
-            allow: None,
-            challenge: None,
+            header: None,
         }
     }
 
@@ -188,22 +190,26 @@ impl Problem {
     }
 
     /// A path that takes other methods.
-    pub fn method_not_allowed(method: &str, path: &str, allowed: String) -> Self {
-        Self {
-            allow: Some(allowed.clone()),
-            ..Self::new(
-                "METHOD_NOT_ALLOWED",
-                format!("{path} takes {allowed}, not {method}"),
-            )
-        }
+    pub fn method_not_allowed(method: &str, path: &str, allowed: &str) -> Self {
+        let detail = format!("{path} takes {allowed}, not {method}");
+        let header = HeaderValue::from_str(allowed).ok();
+        Self::new("METHOD_NOT_ALLOWED", detail).with_header(ALLOW, header)
     }
 
     /// No valid token; `challenge` is the value of `WWW-Authenticate`.
     pub fn unauthenticated(detail: impl Into<String>, challenge: &'static str) -> Self {
-        Self {
-            challenge: Some(challenge),
-            ..Self::new("UNAUTHENTICATED", detail)
-        }
+        let header = HeaderValue::from_static(challenge);
+        Self::new("UNAUTHENTICATED", detail).with_header(WWW_AUTHENTICATE, Some(header))
+    }
+
+    fn with_header(mut self, name: HeaderName, value: Option<HeaderValue>) -> Self {
+        self.header = value.map(|value| Box::new((name, value)));
+        self
+    }
+
+    /// The same, with the key that makes it safe to send the request again.
+    pub fn with_key(self, key: Option<HeaderValue>) -> Self {
+        self.with_header(IDEMPOTENCY_KEY, key)
     }
 
     /// Its code.
@@ -245,11 +251,8 @@ impl Problem {
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        if let Some(Ok(allow)) = self.allow.as_deref().map(HeaderValue::from_str) {
-            headers.insert(ALLOW, allow);
-        }
-        if let Some(challenge) = self.challenge {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        if let Some((name, value)) = self.header.as_deref() {
+            headers.insert(name, value.clone());
         }
         response
     }

@@ -268,7 +268,7 @@ pub struct Limits {
     #[arg(long, env = "LOCKLESS_IDLE_TIMEOUT_MS", default_value_t = 75_000, value_parser = clap::value_parser!(u64).range(1..=3_600_000), value_name = "MS")]
     pub idle_timeout_ms: u64,
     /// The time requests under way have at shutdown
-    #[arg(long, env = "LOCKLESS_SHUTDOWN_MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(0..=600_000), value_name = "MS")]
+    #[arg(long, env = "LOCKLESS_SHUTDOWN_MS", default_value_t = 9_000, value_parser = clap::value_parser!(u64).range(0..=600_000), value_name = "MS")]
     pub shutdown_ms: u64,
 }
 

@@ -139,3 +139,26 @@ fn on_a_cluster_every_call_goes_to_its_cell() {
         assert_eq!(result["body"]["nodes"], json!([format!("of-{cell}")]));
     }
 }
+
+#[test]
+fn a_batch_whose_replies_are_too_large_is_cut_off_before_the_next_calls() {
+    let server = redis();
+    let gateway = Gateway::start(&server.url(), &[]);
+    gateway.put("/v1/nodes/n1", &json!({})).ok();
+    let large = "x".repeat(65_000);
+    gateway
+        .post(
+            "/v1/jobs",
+            &json!({ "session": "s", "payload": large, "job": "j" }),
+        )
+        .ok();
+    let reads = vec![call("lockless_job", json!({ "job": "j" })); 1000];
+    let answer = gateway.post("/v1/batch", &calls(&reads)).ok();
+    let results = answer["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1000);
+    assert_eq!(
+        (&results[0]["status"], &results[999]["status"]),
+        (&json!(200), &json!(413))
+    );
+    assert_eq!(results[999]["body"]["code"], "TOO_LARGE");
+}

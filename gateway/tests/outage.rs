@@ -225,47 +225,35 @@ fn shutdown_under_load_finishes_what_is_under_way() {
     let server = redis();
     let mut gateway = Gateway::start(&server.url(), &[]);
     gateway
-        .put("/v1/nodes/n1", &json!({ "max_jobs": 1000 }))
+        .put("/v1/nodes/n1", &json!({ "max_jobs": 100_000 }))
         .ok();
-    let (answered, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    let broken = Mutex::new(Vec::new());
+    let placed = AtomicU64::new(0);
     thread::scope(|scope| {
         for name in 0..8 {
-            let (gateway, answered, broken, stop) = (&gateway, &answered, &broken, &stop);
+            let (gateway, placed) = (&gateway, &placed);
             scope.spawn(move || {
+                // The first request that finds nobody any more ends it.
                 for count in 0.. {
                     let job =
-                        json!({ "session": "s", "payload": 1, "job": format!("{name}-{count}") })
-                            .to_string();
-                    match gateway.try_send("POST", "/v1/jobs", &[], Some(&job)) {
+                        json!({ "session": "s", "payload": 1, "job": format!("{name}-{count}") });
+                    match gateway.try_send("POST", "/v1/jobs", &[], Some(&job.to_string())) {
                         Ok(answer) => {
-                            assert!([200, 503].contains(&answer.status), "{answer:?}");
-                            answered.fetch_add(1, Ordering::Relaxed);
+                            answer.ok();
+                            placed.fetch_add(1, Ordering::Relaxed);
                         }
-                        Err(error) => {
-                            // A connection that is closed before anything was sent, or a port that no one listens on.
-                            broken.lock().unwrap().push(error);
-                            return;
-                        }
-                    }
-                    if stop.load(Ordering::Relaxed) && count > 100_000 {
-                        return;
+                        Err(_) => return,
                     }
                 }
             });
         }
-        eventually("there is load", || answered.load(Ordering::Relaxed) > 500);
+        eventually("there is load", || placed.load(Ordering::Relaxed) > 500);
         gateway.terminate();
     });
     assert!(gateway.wait_for_end(), "{}", gateway.log());
     // Every job that Redis has was answered: nothing was cut off between the call and its answer.
-    let jobs: i64 = redis::cmd("HGET")
+    let grants: u64 = redis::cmd("HGET")
         .arg(&["scheduler:{main}", "grants"])
         .query(&mut support::connect(&server.url()))
         .unwrap();
-    let placed = answered.load(Ordering::Relaxed);
-    assert!(
-        u64::try_from(jobs).unwrap() <= placed,
-        "{jobs} jobs, {placed} answers"
-    );
+    assert_eq!(grants, placed.load(Ordering::Relaxed));
 }

@@ -222,3 +222,66 @@ fn a_request_can_be_found_in_the_log_by_its_id() {
     );
     assert_eq!(gateway.get("/healthz").header("x-request-id").len(), 32);
 }
+
+#[test]
+fn a_page_of_another_site_can_not_call_it() {
+    let server = redis();
+    let gateway = Gateway::start(&server.url(), &[]);
+    gateway.put("/v1/nodes/n1", &json!({})).ok();
+    let take =
+        |headers: &[(&str, &str)]| gateway.send("POST", "/v1/nodes/n1/take", headers, Some("{}"));
+    take(&[("origin", "https://evil.example")]).refused(403, "FORBIDDEN");
+    take(&[("sec-fetch-site", "cross-site")]).refused(403, "FORBIDDEN");
+    take(&[("host", "evil.example")]).refused(403, "FORBIDDEN");
+    take(&[]).ok();
+}
+
+#[test]
+fn the_key_that_was_made_up_is_told_with_an_error_too() {
+    let server = redis();
+    let gateway = Gateway::start(&server.url(), &["--durability-timeout-ms", "50"]);
+    gateway.put("/v1/nodes/n1", &json!({})).ok();
+    let durable = [("prefer", "durability=replica")];
+    let body = Some(r#"{"session":"s","payload":1}"#);
+    let answer = gateway.send("POST", "/v1/jobs", &durable, body);
+    answer.refused(504, "DURABILITY_UNKNOWN");
+    let key = answer.header("idempotency-key").to_owned();
+    let again = gateway
+        .send("POST", "/v1/jobs", &[("idempotency-key", &key)], body)
+        .ok();
+    assert_eq!(again["job_id"], key.as_str());
+    assert_eq!(gateway.get("/v1/nodes/n1").ok()["current_jobs"], 1);
+    let batch =
+        r#"{"calls":[{"function":"lockless_dispatch","arguments":{"session":"s","payload":1}}]}"#;
+    let batched = gateway.send("POST", "/v1/batch", &[], Some(batch));
+    let key = batched.header("idempotency-key");
+    assert_eq!(
+        batched.ok()["results"][0]["body"]["job_id"],
+        format!("{key}:0")
+    );
+}
+
+#[test]
+fn the_log_names_the_caller() {
+    let (secret, line) =
+        lockless_gateway::auth::generate(lockless_functions::api::Role::Client, "web-7", None)
+            .unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("tokens");
+    std::fs::write(&file, line).unwrap();
+    let server = redis();
+    let gateway = Gateway::start(&server.url(), &["--tokens", file.to_str().unwrap()]);
+    let bearer = format!("Bearer {secret}");
+    gateway
+        .send("GET", "/v1/nodes", &[("authorization", &bearer)], None)
+        .ok();
+    eventually("it is logged", || {
+        gateway.log().contains(r#"caller="web-7""#)
+    });
+    let lock = Some(r#"{"owner":"me","ttl_ms":1000}"#);
+    let headers = [("authorization", bearer.as_str())];
+    gateway.send("PUT", "/v1/locks/mine", &headers, lock).ok();
+    gateway
+        .send("PUT", "/v1/locks/lockless-snapshot", &headers, lock)
+        .refused(403, "FORBIDDEN");
+}

@@ -3,10 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use hyper::HeaderMap;
-
-use super::{Caller, Tokens, file};
-use crate::problem::Problem;
+use super::{Tokens, file};
 
 const VARIABLE: &str = "LOCKLESS_TOKENS";
 
@@ -46,12 +43,6 @@ impl LiveTokens {
         Arc::clone(&self.now.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The caller whose token the request carries.
-    pub fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
-        let now = self.now.read().unwrap_or_else(PoisonError::into_inner);
-        now.authenticate(headers)
-    }
-
     /// Reads the file again, if there is one. After a mistake the old tokens stay.
     pub fn reload(&self) -> Result<(), String> {
         let Some(file) = &self.file else {
@@ -82,7 +73,8 @@ mod tests {
     fn knows(tokens: &LiveTokens, secret: &str) -> bool {
         let value = HeaderValue::from_str(&format!("Bearer {secret}")).expect("a header");
         tokens
-            .authenticate(&HeaderMap::from_iter([(AUTHORIZATION, value)]))
+            .current()
+            .authenticate(&hyper::HeaderMap::from_iter([(AUTHORIZATION, value)]))
             .is_ok()
     }
 

@@ -370,7 +370,8 @@ mod tests {
     fn a_query_gives_strings_and_lists() {
         let given = Given {
             path: Vec::new(),
-            fields: Fields::from_query("session=s%201&require=a&require=b&pool=p"),
+            fields: Fields::from_query("session=s%201&require=a&require=b&pool=p")
+                .expect("a query"),
             key: None,
             wait_limit_ms: WAIT_MS_LIMIT,
             body: &Bytes::new(),
@@ -385,6 +386,20 @@ mod tests {
             words,
             ["s 1", "-", "-", "POOL", "p", "REQUIRE", "a", "REQUIRE", "b"]
         );
+    }
+
+    #[test]
+    fn a_request_with_very_many_fields_is_refused_early() {
+        let members: Vec<String> = (0..100_000).map(|at| format!("\"f{at}\":0")).collect();
+        let told = marshalled(
+            "lockless_dispatch",
+            &[],
+            &format!("{{{}}}", members.join(",")),
+        );
+        assert!(told.is_err_and(|told| told.contains("more fields than any call takes")));
+        let names: Vec<String> = (0..100_000).map(|at| format!("f{at}=0")).collect();
+        assert!(Fields::from_query(&names.join("&")).is_err());
+        assert!(Fields::from_query(&"require=a&".repeat(2000)).is_err());
     }
 
     #[test]

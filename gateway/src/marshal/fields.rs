@@ -8,6 +8,11 @@ use serde_json::value::RawValue;
 
 use crate::problem::Problem;
 
+/// More than any call takes. Names are compared with each other, so their number must be small.
+const MOST_FIELDS: usize = 128;
+/// Parameters of a query, of which some may be given several times.
+const MOST_PARAMETERS: usize = 1024;
+
 /// The named values of a request, in their order.
 #[derive(Debug, Default)]
 pub struct Fields<'a> {
@@ -44,15 +49,20 @@ impl<'a> Fields<'a> {
     }
 
     /// The parameters of a query.
-    pub fn from_query(query: &'a str) -> Self {
+    pub fn from_query(query: &'a str) -> Result<Self, Problem> {
         let mut fields = Self::default();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        for (at, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
+            if at >= MOST_PARAMETERS || fields.values.len() > MOST_FIELDS {
+                return Err(Problem::bad_argument(
+                    "the query has more parameters than any call takes",
+                ));
+            }
             match fields.values.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, Value::Query(values))) => values.push(value),
                 _ => fields.values.push((name, Value::Query(vec![value]))),
             }
         }
-        fields
+        Ok(fields)
     }
 
     /// Whether there is a value of that name.
@@ -110,6 +120,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
                 let mut members: Vec<(Cow<'de, str>, Value<'de>)> = Vec::new();
                 while let Some(Name(name)) = map.next_key::<Name<'de>>()? {
+                    if members.len() >= MOST_FIELDS {
+                        return Err(A::Error::custom("it has more fields than any call takes"));
+                    }
                     if members.iter().any(|(known, _)| *known == name) {
                         return Err(A::Error::custom(format!("the field {name} is there twice")));
                     }

@@ -5,20 +5,25 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use hyper::Response;
 use hyper::body::Incoming;
+use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use lockless_functions::api::Function;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, JSON, Service, answer, call, head, permit, shown};
+use super::{Asked, JSON, Noted, Service, answer, call, fresh_key, head, shown};
 use crate::backend::{Call, Durability};
 use crate::contract::{self, BATCH_LIMIT};
 use crate::marshal::{Fields, Given, WAIT_MS, arguments};
 use crate::metrics::OK;
-use crate::problem::Problem;
+use crate::problem::{IDEMPOTENCY_KEY, Problem};
 use crate::transport::Body;
 
 pub(super) const PATH: &str = "/v1/batch";
+/// Calls that are sent before the first of their replies is awaited.
+const SENT_TOGETHER: usize = 250;
+/// What the replies of a batch may come to before the rest of its calls is left out.
+const MOST_BYTES: usize = 16 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,14 +48,19 @@ impl Service {
         &self,
         head: &Parts,
         body: Incoming,
+        noted: &mut Noted,
     ) -> Result<Response<Body>, Problem> {
         let (asked, query) = self.asked(head)?;
+        noted.caller = Some(asked.caller.clone());
         if let Some(name) = query.left_over() {
             return Err(Problem::bad_argument(format!(
                 "unknown parameter '{name}' in the query: a batch takes its calls in the body"
             )));
         }
-        let key = head::idempotency_key(&head.headers)?;
+        let key = match head::idempotency_key(&head.headers)? {
+            Some(key) => key.to_owned(),
+            None => fresh_key(),
+        };
         let body = self.body(head, body).await?;
         let batch: Batch<'_> = serde_json::from_slice(&body).map_err(|error| {
             Problem::bad_argument(format!(
@@ -74,8 +84,8 @@ impl Service {
                 ))
             });
             let prepared = found.and_then(|function| {
-                let key = key.map(|key| format!("{key}:{at}"));
-                let call = self.prepare(function, item, &asked, key.as_deref(), &body);
+                let key = || format!("{key}:{at}");
+                let call = self.prepare(function, item, &asked, key, &body);
                 call.map(|call| (function, call))
             });
             match prepared {
@@ -87,16 +97,31 @@ impl Service {
                 Err(problem) => results.push(Err(problem)),
             }
         }
-        let replies = self.redis.batch(calls, asked.durability).await;
-        for ((at, function), reply) in sent.into_iter().zip(replies) {
-            let outcome = shown(function, reply);
-            let code = outcome.as_ref().map_or_else(Problem::code, |_| OK);
-            self.metrics.counted(&function.name, code);
-            results[at] = outcome;
+        let mut calls = calls.into_iter();
+        let mut bytes = 0;
+        for sent in sent.chunks(SENT_TOGETHER) {
+            let part: Vec<Call> = calls.by_ref().take(sent.len()).collect();
+            if bytes > MOST_BYTES {
+                for (at, _) in sent {
+                    results[*at] = Err(too_large());
+                }
+                continue;
+            }
+            let replies = self.redis.batch(part, asked.durability).await;
+            for ((at, function), reply) in sent.iter().zip(replies) {
+                let outcome = shown(function, reply);
+                let code = outcome.as_ref().map_or_else(Problem::code, |_| OK);
+                self.metrics.counted(&function.name, code);
+                bytes += outcome.as_ref().map_or(0, Vec::len);
+                results[*at] = outcome;
+            }
         }
         let mut response = answer(JSON, written(&results));
+        let headers = response.headers_mut();
+        if let Ok(key) = HeaderValue::try_from(key) {
+            headers.insert(IDEMPOTENCY_KEY, key);
+        }
         if asked.durability == Durability::Replica {
-            let headers = response.headers_mut();
             headers.insert(head::PREFERENCE_APPLIED, head::DURABILITY_REPLICA);
         }
         Ok(response)
@@ -107,14 +132,13 @@ impl Service {
         function: &'static Function,
         item: &Item<'_>,
         asked: &Asked,
-        key: Option<&str>,
+        key: impl FnOnce() -> String,
         body: &Bytes,
     ) -> Result<Call, Problem> {
         let cell = match &item.cell {
             Some(root) => self.cells.named(root)?,
             None => asked.cell.clone(),
         };
-        self.caretaker.seen(&cell);
         let fields = match item.arguments {
             Some(object) => Fields::from_raw(object, "arguments")?,
             None => Fields::default(),
@@ -122,24 +146,26 @@ impl Service {
         let given = Given {
             path: Vec::new(),
             fields,
-            key,
+            key: None,
             wait_limit_ms: self.wait_limit_ms,
             body,
         };
-        let done = arguments(function, given, head::fresh_key)?;
+        let done = arguments(function, given, key)?;
         if done.wait_ms > 0 {
             return Err(Problem::bad_argument(format!(
                 "{WAIT_MS} can't be used in a batch"
             )));
         }
-        permit(
-            &asked.caller,
-            &function.roles,
-            done.node.as_deref(),
-            &function.name,
-        )?;
+        self.admit(&asked.caller, function, &done, &cell)?;
         Ok(call(function, &cell, done.arguments))
     }
+}
+
+fn too_large() -> Problem {
+    Problem::new(
+        "TOO_LARGE",
+        "nothing was done: the replies before it are as much as one batch gives; send it in another",
+    )
 }
 
 type Outcome = Result<Vec<u8>, Problem>;

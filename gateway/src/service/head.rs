@@ -6,22 +6,21 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use hyper::HeaderMap;
-use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 
 use crate::backend::Durability;
-use crate::problem::Problem;
+use crate::problem::{IDEMPOTENCY_KEY, Problem};
 
 /// Names a request in the log.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Makes a second try safe.
-pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Says that a wish was granted.
 pub(super) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 /// The wish for a replica's confirmation.
 pub(super) const DURABILITY_REPLICA: HeaderValue = HeaderValue::from_static("durability=replica");
 
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const REQUEST_ID_BYTES: usize = 128;
 const KEY_BYTES: usize = 256;
@@ -60,6 +59,19 @@ fn random() -> u128 {
         return nanos ^ (u128::from(std::process::id()) << 96);
     }
     u128::from_le_bytes(bytes)
+}
+
+/// Whether a browser says that a page of another site asks.
+pub(super) fn is_from_another_site(head: &Parts) -> bool {
+    let text = |name: HeaderName| head.headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text(SEC_FETCH_SITE) {
+        return !matches!(site, "same-origin" | "none");
+    }
+    let Some(origin) = text(ORIGIN) else {
+        return false;
+    };
+    let authority = origin.split_once("://").map(|(_, authority)| authority);
+    authority.is_none() || authority != text(HOST)
 }
 
 /// Whether the host that was asked for is an address or `localhost`.
@@ -127,7 +139,7 @@ pub(super) fn durability(headers: &HeaderMap) -> Result<Option<Durability>, Prob
     Ok(None)
 }
 
-/// Refuses a body that is not JSON. It also keeps web pages of other sites out: they can't send this type unasked.
+/// Refuses a body that is not JSON.
 pub(super) fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
     let given = headers
         .get(CONTENT_TYPE)
@@ -216,6 +228,26 @@ mod tests {
         ] {
             assert!(!named(host), "{host}");
         }
+    }
+
+    #[test]
+    fn a_page_of_another_site_is_told_by_its_browser() {
+        let asked = |given: &[(&str, &str)]| {
+            let mut request = hyper::Request::builder().header(HOST, "127.0.0.1:8080");
+            for (name, value) in given {
+                request = request.header(*name, *value);
+            }
+            is_from_another_site(&request.body(()).expect("a request").into_parts().0)
+        };
+        assert!(!asked(&[]));
+        assert!(!asked(&[("origin", "http://127.0.0.1:8080")]));
+        assert!(
+            !asked(&[("sec-fetch-site", "same-origin")]) && !asked(&[("sec-fetch-site", "none")])
+        );
+        assert!(asked(&[("origin", "https://evil.example")]) && asked(&[("origin", "null")]));
+        assert!(
+            asked(&[("sec-fetch-site", "cross-site")]) && asked(&[("sec-fetch-site", "same-site")])
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub(crate) use head::fresh_key;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
@@ -20,12 +20,12 @@ use lockless_functions::api::{Function, Mode, Role};
 
 use crate::auth::{Caller, LiveTokens};
 use crate::backend::{Call, Cell, Durability, Failure, Redis, Reply, Status};
-use crate::caretaker::Caretaker;
+use crate::caretaker::{self, Caretaker};
 use crate::cells::{CELL_PARAMETER, Cells};
 use crate::contract::{self, Matched};
 use crate::marshal::{Fields, Given, Marshalled, arguments, reply};
 use crate::metrics::{Metrics, OK, OPENMETRICS};
-use crate::problem::Problem;
+use crate::problem::{IDEMPOTENCY_KEY, Problem};
 use crate::transport::{Body, BodyLimits, Handler, Peer, Shutdown, TransportStats, read_body};
 use crate::wakes::Wakes;
 
@@ -52,10 +52,27 @@ pub struct Service {
     pub(crate) limits: BodyLimits,
     pub(crate) durability: Durability,
     pub(crate) wait_limit_ms: u64,
+    pub(crate) request_time: Duration,
     pub(crate) shutdown: Shutdown,
     pub(crate) openapi: Bytes,
     pub(crate) page: Bytes,
     pub(crate) page_policy: HeaderValue,
+}
+
+/// What the log and the measures say of a request.
+struct Noted {
+    function: &'static str,
+    caller: Option<Caller>,
+}
+
+impl Default for Noted {
+    fn default() -> Self {
+        // What is at no path must not make a new label.
+        Self {
+            function: "none",
+            caller: None,
+        }
+    }
 }
 
 /// Who asks, where, and how sure the answer must be.
@@ -70,38 +87,33 @@ impl Handler for Service {
         let started = Instant::now();
         let (head, body) = request.into_parts();
         let id = head::request_id(&head.headers);
-        // What is at no path must not make a new label.
-        let mut function = "none";
-        let answer = self.answer(&head, body, peer, &mut function).await;
+        let mut noted = Noted::default();
+        let answer = self.answer(&head, body, peer, &mut noted).await;
         let time = started.elapsed();
         let code = answer.as_ref().map_or_else(Problem::code, |_| OK);
-        self.metrics.answered(function, code, time);
-        log(&head, &id, function, answer.as_ref().err(), time);
+        self.metrics.answered(noted.function, code, time);
+        log(&head, &id, &noted, answer.as_ref().err(), time);
         let mut response = answer.unwrap_or_else(|problem| problem.response());
         response.headers_mut().insert(head::REQUEST_ID, id);
         response
     }
 }
 
-fn log(
-    head: &Parts,
-    id: &HeaderValue,
-    function: &str,
-    problem: Option<&Problem>,
-    time: std::time::Duration,
-) {
+fn log(head: &Parts, id: &HeaderValue, noted: &Noted, problem: Option<&Problem>, time: Duration) {
+    let function = noted.function;
+    let caller = noted.caller.as_ref().map_or("-", Caller::name);
     let (method, path) = (&head.method, head.uri.path());
     let id = id.to_str().unwrap_or_default();
     let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     let Some(problem) = problem else {
-        tracing::debug!(id, %method, path, function, us, code = OK, "request");
+        tracing::debug!(id, %method, path, function, caller, us, code = OK, "request");
         return;
     };
     let (code, detail) = (problem.code(), problem.detail());
     if problem.status().is_server_error() && !EXPECTED.contains(&code) {
-        tracing::warn!(id, %method, path, function, us, code, detail, "request failed");
+        tracing::warn!(id, %method, path, function, caller, us, code, detail, "request failed");
     } else {
-        tracing::debug!(id, %method, path, function, us, code, detail, "request");
+        tracing::debug!(id, %method, path, function, caller, us, code, detail, "request");
     }
 }
 
@@ -117,7 +129,7 @@ impl Service {
         head: &Parts,
         body: Incoming,
         peer: &Peer,
-        function: &mut &'static str,
+        noted: &mut Noted,
     ) -> Result<Response<Body>, Problem> {
         // A body that is not wanted is dropped by hyper, and HEAD's answer too.
         let method = match head.method {
@@ -126,30 +138,22 @@ impl Service {
         };
         let path = head.uri.path();
         if let Some(name) = page_name(path) {
-            *function = name;
+            noted.function = name;
             if method != Method::GET {
-                return Err(Problem::method_not_allowed(
-                    method.as_str(),
-                    path,
-                    "GET".to_owned(),
-                ));
+                return Err(Problem::method_not_allowed(method.as_str(), path, "GET"));
             }
             return self.page(head, name);
         }
         if path == batch::PATH {
-            *function = "batch";
+            noted.function = "batch";
             if method != Method::POST {
-                return Err(Problem::method_not_allowed(
-                    method.as_str(),
-                    path,
-                    "POST".to_owned(),
-                ));
+                return Err(Problem::method_not_allowed(method.as_str(), path, "POST"));
             }
-            return Box::pin(self.batch(head, body)).await;
+            return Box::pin(self.batch(head, body, noted)).await;
         }
         let matched = contract::find(method, path)?;
-        *function = &matched.route.function.name;
-        self.call(head, matched, body, peer).await
+        noted.function = &matched.route.function.name;
+        self.call(head, matched, body, peer, noted).await
     }
 
     /// The pages that are not in the contract.
@@ -188,10 +192,12 @@ impl Service {
         matched: Matched<'_>,
         body: Incoming,
         peer: &Peer,
+        noted: &mut Noted,
     ) -> Result<Response<Body>, Problem> {
         let route = matched.route;
         let function = route.function;
         let (asked, mut query) = self.asked(head)?;
+        noted.caller = Some(asked.caller.clone());
         let body = if route.has_query() {
             if body.size_hint().lower() > 0 {
                 return Err(Problem::bad_argument(format!(
@@ -236,23 +242,20 @@ impl Service {
             body: &body,
         };
         let done = arguments(function, given, head::fresh_key)?;
-        permit(
-            &asked.caller,
-            &function.roles,
-            done.node.as_deref(),
-            &function.name,
-        )?;
+        self.admit(&asked.caller, function, &done, &asked.cell)?;
         if let Some(rule) = stream {
             let call = call(function, &asked.cell, done.arguments);
             return Box::pin(self.stream(function, rule, &asked, call)).await;
         }
-        let key = done.key.clone();
+        let key = done.key.clone().map(HeaderValue::from_maybe_shared);
+        let key = key.and_then(Result::ok);
         let durable = asked.durability == Durability::Replica && function.mode == Mode::Write;
-        let json = self.outcome(function, &asked, done, peer).await?;
+        let outcome = self.outcome(function, &asked, done, peer).await;
+        let json = outcome.map_err(|problem| problem.with_key(key.clone()))?;
         let mut response = answer(JSON, json);
         let headers = response.headers_mut();
-        if let Some(Ok(key)) = key.map(HeaderValue::from_maybe_shared) {
-            headers.insert(head::IDEMPOTENCY_KEY, key);
+        if let Some(key) = key {
+            headers.insert(IDEMPOTENCY_KEY, key);
         }
         if durable {
             headers.insert(head::PREFERENCE_APPLIED, head::DURABILITY_REPLICA);
@@ -287,28 +290,61 @@ impl Service {
         reply
     }
 
-    /// Who asks. Where tokens are not asked for, a browser could be made to ask by a page of another site whose name
-    /// leads here: it tells that name, so only this machine's own are taken.
+    /// Who asks. Where tokens are not asked for, a page of another site could have a browser ask. The browser tells on it:
+    /// by its origin, or by the name of the site, should that lead here.
     fn caller(&self, head: &Parts) -> Result<Caller, Problem> {
         let tokens = self.tokens.current();
-        if tokens.is_open() && !head::names_this_machine(head) {
+        if !tokens.is_open() {
+            return tokens.authenticate(&head.headers);
+        }
+        if !head::names_this_machine(head) {
             return Err(Problem::new(
                 "FORBIDDEN",
                 "without tokens the header Host takes localhost or an address, such as 127.0.0.1:8080",
             ));
         }
+        if head::is_from_another_site(head) {
+            return Err(Problem::new(
+                "FORBIDDEN",
+                "without tokens no page of another site may call this",
+            ));
+        }
         tokens.authenticate(&head.headers)
+    }
+
+    /// Lets a call through if its caller may make it, and has its cell looked after.
+    fn admit(
+        &self,
+        caller: &Caller,
+        function: &Function,
+        done: &Marshalled,
+        cell: &Cell,
+    ) -> Result<(), Problem> {
+        permit(
+            caller,
+            &function.roles,
+            done.node.as_deref(),
+            &function.name,
+        )?;
+        let is_own = |name: &Bytes| caretaker::is_own_lock(&function.name, name);
+        if caller.role() != Role::Operator && done.arguments.first().is_some_and(is_own) {
+            return Err(Problem::new("FORBIDDEN", "this lock is the gateways' own"));
+        }
+        self.caretaker.seen(cell);
+        Ok(())
     }
 
     /// What every call under `/v1` needs, and what the query gives beside the cell.
     fn asked<'a>(&self, head: &'a Parts) -> Result<(Asked, Fields<'a>), Problem> {
         let caller = self.caller(head)?;
-        let mut query = head.uri.query().map(Fields::from_query).unwrap_or_default();
+        let mut query = match head.uri.query() {
+            Some(query) => Fields::from_query(query)?,
+            None => Fields::default(),
+        };
         let cell = match query.take_parameter(CELL_PARAMETER)? {
             Some(root) => self.cells.named(&root)?,
             None => self.cells.of_headers(&head.headers)?,
         };
-        self.caretaker.seen(&cell);
         let durability = head::durability(&head.headers)?.unwrap_or(self.durability);
         let asked = Asked {
             caller,

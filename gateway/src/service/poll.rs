@@ -15,8 +15,6 @@ use crate::wakes::Topic;
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// What is said again until it is dealt with is held for so long.
 const SOON: Duration = Duration::from_secs(1);
-/// What a request has beyond its wait.
-const MARGIN: Duration = Duration::from_secs(10);
 
 /// What a caller waits for.
 pub(super) struct Wait {
@@ -98,38 +96,36 @@ impl Service {
         peer: &Peer,
     ) -> Result<Reply, Failure> {
         let _counted = self.metrics.long_poll();
-        peer.allow(wait.time + MARGIN);
+        peer.allow(wait.time + self.request_time);
         let mut deadline = Instant::now() + wait.time;
-        // Whoever watches before looking misses nothing.
-        // Calls are boxed here: they are large, and only the wait between them lasts.
-        let mut watch = Box::pin(self.wakes.watch(&asked.cell, wait.topic.clone())).await?;
-        let first = Box::pin(self.redis_call(call.clone(), asked.durability)).await?;
+        // Calls are boxed here: they are large, and only the wait between them lasts. The first one is made before anyone
+        // watches, so that what is there already, or not at all, needs no subscription.
+        let look = || Box::pin(self.redis_call(call.clone(), asked.durability));
+        let first = look().await?;
         if wait.is_over(&first) {
             return Ok(first);
         }
         if !wait.soon(&first).is_empty() {
             deadline = deadline.min(Instant::now() + SOON);
         }
-        let mut last = None;
+        // Whoever watches before looking misses nothing.
+        let mut watch = Box::pin(self.wakes.watch(&asked.cell, wait.topic.clone())).await?;
         loop {
+            Box::pin(self.wakes.listen(&asked.cell)).await?;
+            let reply = look().await?;
+            let soon = wait.soon(&reply);
+            let is_news = !soon.is_empty() && soon != wait.soon(&first);
+            // The last look is made when the time is up, so that the answer is what is so then.
+            if wait.is_over(&reply) || is_news || Instant::now() >= deadline {
+                return Ok(reply);
+            }
             let pause = LOOK_AGAIN + LOOK_AGAIN.mul_f64(fastrand::f64());
             let look_again = Instant::now() + pause;
             tokio::select! {
                 () = watch.woken() => {}
                 () = sleep_until(look_again.min(deadline)) => {}
-                () = self.shutdown.requested() => break,
+                () = self.shutdown.requested() => return Ok(reply),
             }
-            if Instant::now() >= deadline {
-                break;
-            }
-            Box::pin(self.wakes.listen(&asked.cell)).await?;
-            let reply = Box::pin(self.redis_call(call.clone(), asked.durability)).await?;
-            let soon = wait.soon(&reply);
-            if wait.is_over(&reply) || (!soon.is_empty() && soon != wait.soon(&first)) {
-                return Ok(reply);
-            }
-            last = Some(reply);
         }
-        Ok(last.unwrap_or(first))
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -140,6 +141,12 @@ impl Channel {
     /// There is no subscription now, for this reason.
     pub(super) fn failed(&self, failure: Failure) {
         self.state.send_replace(State::Failed(failure));
+    }
+
+    /// Another subscription is about to be made; that the one before lapsed is of no interest any more.
+    pub(super) fn starting(&self) {
+        self.state.send_replace(State::Starting);
+        let _ = self.lapsed.notified().now_or_never();
     }
 
     /// The server ended the subscription, or the connection broke.

@@ -214,7 +214,8 @@ async fn keep(wakes: Weak<Shared>, channel: Arc<Channel>) {
                 channel.confirmed();
                 drop(shared);
                 until_over(&wakes, &channel, &mut views, &address).await;
-                channel.failed(Failure::Away("the subscription lapsed".to_owned()));
+                // Whoever comes now waits for the next one.
+                channel.starting();
                 subscriber.unsubscribe(&channel).await;
             }
             Err(failure) => {

@@ -208,7 +208,11 @@ impl Gateway {
         Ok(Answer {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
-            text: response.body_mut().read_to_string()?,
+            text: response
+                .body_mut()
+                .with_config()
+                .limit(64 << 20)
+                .read_to_string()?,
         })
     }
 

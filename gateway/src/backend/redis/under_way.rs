@@ -136,7 +136,13 @@ impl<'a> UnderWay<'a> {
 impl Parcel {
     async fn send(&self, calls: &[Call], durability: Durability) -> Vec<Result<Reply, Trouble>> {
         if self.is_asking {
-            return vec![self.server.send_asking(&calls[self.at[0]]).await];
+            let call = &calls[self.at[0]];
+            let reply = self.server.send_asking(call).await;
+            // No WAIT follows it there. The same call again, once the cell has moved, is confirmed.
+            if durability == Durability::Replica && call.writes && reply.is_ok() {
+                return vec![Err(Trouble::Final(Failure::DurabilityUnknown))];
+            }
+            return vec![reply];
         }
         let own: Vec<&Call> = self.at.iter().map(|&at| &calls[at]).collect();
         self.server.send(&own, durability).await
@@ -191,6 +197,7 @@ fn with_past(failure: Failure, lost: Option<String>) -> Failure {
         (Failure::Away(_) | Failure::Full(_) | Failure::LibraryMissing, Some(lost)) => {
             Failure::Lost(lost)
         }
+        (Failure::Library { code, .. }, Some(lost)) if code == "CELL_MOVING" => Failure::Lost(lost),
         (failure, _) => failure,
     }
 }

@@ -116,7 +116,10 @@ impl Watcher {
                 let seed = seed.clone();
                 self.ask_servers(known.as_deref(), &seed).await
             }
-            Way::Sentinels { name, .. } => self.ask_sentinels(name).await,
+            Way::Sentinels { name, .. } => {
+                let name = name.clone();
+                self.ask_sentinels(known.as_deref(), &name).await
+            }
         };
         let primaries = match found {
             Ok(primaries) => primaries,
@@ -242,17 +245,42 @@ impl Watcher {
         })
     }
 
-    /// Asks the Sentinels in turn.
-    async fn ask_sentinels(&self, name: &str) -> Result<Vec<Primary>, String> {
+    /// Asks the Sentinels in turn. One that was away may name a server that is a replica by now.
+    async fn ask_sentinels(
+        &mut self,
+        known: Option<&Map>,
+        name: &str,
+    ) -> Result<Vec<Primary>, String> {
         let mut question = redis::cmd("SENTINEL");
         question.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
         let mut problems = Vec::new();
         for (address, link) in &self.sentinels {
-            match timeout(ANSWER_WITHIN, ask_link(link, &question)).await {
-                Ok(Ok(Some(primary))) => return Ok(vec![Primary::alone(primary)]),
-                Ok(Ok(None)) => problems.push(format!("{address} knows no primary called {name}")),
-                Ok(Err(why)) => problems.push(why),
-                Err(_) => problems.push(format!("{address} does not answer")),
+            let primary = match timeout(ANSWER_WITHIN, ask_link(link, &question)).await {
+                Ok(Ok(Some(primary))) => primary,
+                Ok(Ok(None)) => {
+                    problems.push(format!("{address} knows no primary called {name}"));
+                    continue;
+                }
+                Ok(Err(why)) => {
+                    problems.push(why);
+                    continue;
+                }
+                Err(_) => {
+                    problems.push(format!("{address} does not answer"));
+                    continue;
+                }
+            };
+            let server = match known.and_then(|map| map.server_at(&primary)) {
+                Some(server) => Arc::clone(server),
+                None => Arc::new(Server::start(primary.clone(), Arc::clone(&self.manner))),
+            };
+            match self.ask(&server).await {
+                Ok(answer) if answer.primaries.is_ok() => {
+                    self.seed = Some(server);
+                    return answer.primaries;
+                }
+                Ok(_) => problems.push(format!("{address} names {primary}, which is a replica")),
+                Err(why) => problems.push(why),
             }
         }
         Err(format!(

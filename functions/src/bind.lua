@@ -25,13 +25,16 @@ local function own_seat(c, arg, lease)
   return { node = lease.node, class = rt.class, pool = arg.pool }
 end
 
+-- A node, and the session's lease as it is then: settling may have ended the job in its seat.
 local function find(c, arg, lease)
   local found = choose.any(c, arg)
   if not found and c.backlog then
     settle.up_to(c, SETTLE_BEFORE_REFUSAL)
+    arg.remembered = sessions.read(c, arg.session)
+    lease = arg.remembered and arg.remembered.lease
     found = choose.any(c, arg)
   end
-  return found or lease and own_seat(c, arg, lease)
+  return found or lease and own_seat(c, arg, lease), lease
 end
 
 -- Writes a lease and takes its seat. Every step may have been done before.
@@ -75,7 +78,8 @@ local function bind(root, arg)
   if lease and not arg.preempt then return reply('existing', lease) end
 
   arg.remembered = rec
-  local found = find(c, arg, lease)
+  local found
+  found, lease = find(c, arg, lease)
   if not found then choose.refuse(c, arg) end
   local pool = found.pool or redis.call('HGET', keys.class(root, found.class), 'pools'):match('^%S+')
   local length_ms = arg.lease or config.value(c, 'session_ttl_ms')

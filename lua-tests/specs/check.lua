@@ -46,6 +46,15 @@ local damages = {
   { 'a lease that ends before the due list says', 'ends earlier', function()
     redis('ZADD', key('due'), 9000000000000, 'sbound')
   end },
+  { 'a lease that never ends', 'its lease is not in the due list', function() redis('ZREM', key('due'), 'sbound') end },
+  { 'a lease with a job in its seat that never ends', 'its lease is not in the due list', function()
+    redis('ZREM', key('due'), 'sriding')
+  end },
+  { 'slots of a lost node', 'are there though it is lost', function()
+    redis('DEL', key('node:slots:n2'))
+    redis('HSET', key('node:runtime:n2'), 'flags', 'l')
+    redis('ZADD', key('node:slots:n2'), 40000000000000, seat_of('bound'))
+  end },
   { 'a lease whose session is about to go', 'its session is about to go', function()
     redis('PEXPIRE', key('session:bound'), 600000)
   end },
@@ -149,6 +158,14 @@ describe('check', function()
       until cursor == '0' or pages > 100
       expect(pages):is_at_most(60)
     end
+  end)
+
+  it('is empty for a sound cell that an earlier build made, without leases and tokens', function()
+    fcall_on('old:' .. R, 'lockless_register', 'n1', 4)
+    redis('HDEL', 'old:' .. R, 'leases', 'tokens')
+    expect(fcall_on('old:' .. R, 'lockless_check')):equals({})
+    fcall_on('old:' .. R, 'lockless_bind', 's', 'r')
+    expect(fcall_on('old:' .. R, 'lockless_check')):equals({})
   end)
 
   it('says nothing of a node that left between two pages', function()

@@ -19,8 +19,9 @@ end
 local function own_seat(c, arg, lease)
   if lease.rider ~= leases.EMPTY then return nil end
   local rt = nodes.read(c, lease.node)
-  local desc = nodes.description(c, lease.node, rt)
-  if not classes.fits(desc, arg) or ready.band(rt.flags) > 0 then return nil end
+  -- Without a class it is changing its labels.
+  local desc = rt and classes.read(c, rt.class)
+  if not desc or not classes.fits(desc, arg) or ready.band(rt.flags) > 0 then return nil end
   if nodes.held(c, lease.node) - 1 + rt.foreign >= classes.max_jobs(rt.class) then return nil end
   return { node = lease.node, class = rt.class, pool = arg.pool }
 end

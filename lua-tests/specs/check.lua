@@ -178,6 +178,23 @@ describe('check', function()
     until cursor == '0'
   end)
 
+  it('reads what is overdue once, however many leases a lost node had', { hosts = 'in_process' }, function()
+    fcall('lockless_register', 'n9', 40, 'LABEL', 'only')
+    for i = 1, 40 do fcall('lockless_bind', 's' .. i, 'r', 'REQUIRE', 'only') end
+    for _ = 1, 4 do
+      advance(9000)
+      fcall('lockless_heartbeat', 'n1')
+      fcall('lockless_heartbeat', 'n2')
+    end
+    expect(redis('ZCARD', key('lost:3'))):is_at_least(5)
+    expect(fcall('lockless_check')):equals({})
+    local reads = 0
+    for _, call in ipairs(call_trace()) do
+      if call[1] == 'zrangebyscore' and call[2] == key('due') then reads = reads + 1 end
+    end
+    expect(reads):equals(1)
+  end)
+
   it('of a cell that does not exist is empty', function()
     expect(fcall_on(R .. 'x{y}', 'lockless_check')):is_error('BAD_CELL')
     expect(fcall_on('none:' .. R, 'lockless_check')):equals({})

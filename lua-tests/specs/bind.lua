@@ -116,6 +116,13 @@ local rows = {
     expect(bound('s', 'r6').state):equals('replayed')
     expect(bound('s', 'r1').state):equals('existing')
   end },
+  { 'tells a superseded request so before it looks for a node', function()
+    bound('s', 'r1')
+    bound('s', 'r2', 'PREEMPT')
+    expect(bind('s', 'r1', 'REQUIRE', 'none')):is_error('LEASE_MISMATCH')
+    expect(bind('s', 'r1', 'POOL', 'none')):is_error('LEASE_MISMATCH')
+    expect(bind('s', 'r1', 'PAIR', 'xx', 'yy')):is_error('LEASE_MISMATCH')
+  end },
   { 'knows a superseded request id also after a lease ended', function()
     bound('s', 'r1', 'LEASE', 5000)
     live_on(6000)

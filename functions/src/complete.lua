@@ -57,7 +57,8 @@ local function complete(root, arg)
   -- first write; what is written was found here: the job, its hold, the node's place, the cell's record
   jobs.finish(c, job, rec, score, arg.status, arg.reason, arg.result)
   jobs.let_go(c, job)
-  call('ZADD', keys.ready(root, class), 'XX', ready.text(tonumber(place) - ready.UNIT), node)
+  -- Without a place it is on its way to another class, and has it set when it arrives.
+  if place then call('ZADD', keys.ready(root, class), 'XX', ready.text(tonumber(place) - ready.UNIT), node) end
   call('ZREM', keys.slots(root, node), 'j' .. job)
   return redis.status_reply('OK')
 end

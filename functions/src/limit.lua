@@ -1,7 +1,7 @@
 -- lockless_limit name limit window_ms [REQUEST id]
 --
--- A rate limit: in no span of window_ms, wherever it begins, more than `limit` calls are allowed. A name is used with one
--- window. The same REQUEST is answered the same and counts once.
+-- A rate limit: in no span of window_ms, wherever it begins, more than `limit` calls are allowed. Each window of a
+-- name is counted by itself. The same REQUEST is answered the same and counts once.
 --
 -- Reply:  [1 allowed or 0, how many are left now, in how many ms the next one is]
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
@@ -23,14 +23,15 @@ local function limit(root, arg)
   local call = redis.call
   local c = cell.open(root)
   settle.first(c)
-  local log, last_key = keys.limit_log(root, arg.name), keys.limit_last(root, arg.name)
+  local window = string.format('%d', arg.window_ms)
+  local log, last_key = keys.limit_log(root, arg.name, window), keys.limit_last(root, arg.name, window)
   local before = given_before(c, last_key, arg.request)
   if before then return before end
   -- A call leaves the window exactly window_ms after it was allowed.
   local left_at = string.format('%d', c.now - arg.window_ms)
   local used = call('ZCOUNT', log, '(' .. left_at, '+inf')
-  -- Within one ms and one window `used` only grows, so no two calls have the same name.
-  local member = arg.request and 'r' .. arg.request or c.now_text .. ' ' .. arg.window_ms .. ' ' .. used
+  -- Within one ms `used` only grows, so no two calls have the same name.
+  local member = arg.request and 'r' .. arg.request or c.now_text .. ' ' .. used
   local at = arg.request and tonumber(call('ZSCORE', log, member) or nil)
   local is_counted = at and at > c.now - arg.window_ms
   local reply

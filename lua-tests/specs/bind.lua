@@ -95,6 +95,18 @@ local rows = {
     expect(held('n1') + held('n2')):equals(1)
     expect(bound('s', 'r2').lease_id):equals(second.lease_id)
   end },
+  { 'gives up with PREEMPT also a seat that came back to the lease while it looked for a node', function()
+    register('n3', 2, 'POOL', 'p')
+    register('n4', 100, 'POOL', 'z')
+    bound('s', 'r1', 'POOL', 'p', 'LEASE', 600000)
+    -- More is due than one call settles, and the jobs that fill the node come last.
+    for i = 1, 24 do bound('t' .. i, 'r', 'POOL', 'z', 'LEASE', 300) end
+    dispatch('s', 'j', 'ACK', 400)
+    dispatch('u', 'k', 'POOL', 'p', 'ACK', 400)
+    advance(700)
+    expect(bound('s', 'r2', 'POOL', 'p', 'PREEMPT').node_id):equals('n3')
+    expect(held('n3')):equals(1)
+  end },
   { 'refuses each of the last four superseded request ids, and no older one', function()
     for i = 1, 6 do bound('s', 'r' .. i, 'PREEMPT') end
     for i = 2, 5 do
@@ -103,6 +115,13 @@ local rows = {
     end
     expect(bound('s', 'r6').state):equals('replayed')
     expect(bound('s', 'r1').state):equals('existing')
+  end },
+  { 'tells a superseded request so before it looks for a node', function()
+    bound('s', 'r1')
+    bound('s', 'r2', 'PREEMPT')
+    expect(bind('s', 'r1', 'REQUIRE', 'none')):is_error('LEASE_MISMATCH')
+    expect(bind('s', 'r1', 'POOL', 'none')):is_error('LEASE_MISMATCH')
+    expect(bind('s', 'r1', 'PAIR', 'xx', 'yy')):is_error('LEASE_MISMATCH')
   end },
   { 'knows a superseded request id also after a lease ended', function()
     bound('s', 'r1', 'LEASE', 5000)

@@ -46,6 +46,15 @@ local damages = {
   { 'a lease that ends before the due list says', 'ends earlier', function()
     redis('ZADD', key('due'), 9000000000000, 'sbound')
   end },
+  { 'a lease that never ends', 'its lease is not in the due list', function() redis('ZREM', key('due'), 'sbound') end },
+  { 'a lease with a job in its seat that never ends', 'its lease is not in the due list', function()
+    redis('ZREM', key('due'), 'sriding')
+  end },
+  { 'slots of a lost node', 'are there though it is lost', function()
+    redis('DEL', key('node:slots:n2'))
+    redis('HSET', key('node:runtime:n2'), 'flags', 'l')
+    redis('ZADD', key('node:slots:n2'), 40000000000000, seat_of('bound'))
+  end },
   { 'a lease whose session is about to go', 'its session is about to go', function()
     redis('PEXPIRE', key('session:bound'), 600000)
   end },
@@ -151,6 +160,14 @@ describe('check', function()
     end
   end)
 
+  it('is empty for a sound cell that an earlier build made, without leases and tokens', function()
+    fcall_on('old:' .. R, 'lockless_register', 'n1', 4)
+    redis('HDEL', 'old:' .. R, 'leases', 'tokens')
+    expect(fcall_on('old:' .. R, 'lockless_check')):equals({})
+    fcall_on('old:' .. R, 'lockless_bind', 's', 'r')
+    expect(fcall_on('old:' .. R, 'lockless_check')):equals({})
+  end)
+
   it('says nothing of a node that left between two pages', function()
     local cursor = fcall('lockless_check', 'CURSOR', '3:', 'COUNT', 1)[1]
     fcall('lockless_deregister', 'n1')
@@ -159,6 +176,23 @@ describe('check', function()
       expect(page[2]):equals({})
       cursor = page[1]
     until cursor == '0'
+  end)
+
+  it('reads what is overdue once, however many leases a lost node had', { hosts = 'in_process' }, function()
+    fcall('lockless_register', 'n9', 40, 'LABEL', 'only')
+    for i = 1, 40 do fcall('lockless_bind', 's' .. i, 'r', 'REQUIRE', 'only') end
+    for _ = 1, 4 do
+      advance(9000)
+      fcall('lockless_heartbeat', 'n1')
+      fcall('lockless_heartbeat', 'n2')
+    end
+    expect(redis('ZCARD', key('lost:3'))):is_at_least(5)
+    expect(fcall('lockless_check')):equals({})
+    local reads = 0
+    for _, call in ipairs(call_trace()) do
+      if call[1] == 'zrangebyscore' and call[2] == key('due') then reads = reads + 1 end
+    end
+    expect(reads):equals(1)
   end)
 
   it('of a cell that does not exist is empty', function()

@@ -102,12 +102,8 @@ fn a_lock_has_one_holder() {
     let server = server();
     let answers: Vec<(u8, String)> =
         at_once(&server, |number| vec![format!("lock l o{number} 600000")]);
-    let tokens: Vec<&String> = answers
-        .iter()
-        .filter(|(locked, _)| *locked == 1)
-        .map(|(_, token)| token)
-        .collect();
-    assert_eq!(tokens, ["1"]);
+    let holders = answers.iter().filter(|(locked, _)| *locked == 1).count();
+    assert_eq!(holders, 1);
 }
 
 #[test]

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
 mod cell;
+mod injection {
+    pub(crate) mod between;
+}
 
 use std::collections::BTreeSet;
 
@@ -45,8 +48,8 @@ fn scenarios() -> Vec<Scenario> {
     blocks.map(read).collect()
 }
 
-fn prepare(host: &mut InProcess, scenario: &Scenario) {
-    for line in &scenario.before {
+fn prepare(host: &mut InProcess, before: &[&str]) {
+    for line in before {
         if let Some(ms) = line.strip_prefix("pass ") {
             host.pass_time(ms.parse().unwrap()).unwrap();
         } else if let Some(count) = line.strip_prefix("fill ") {
@@ -134,7 +137,7 @@ fn have_someone_listen(host: &mut InProcess) {
 /// The faults of one scenario: at which command it was interrupted, and what was wrong then.
 fn faults(scenario: &Scenario, is_heard: bool) -> Vec<String> {
     let mut host = in_process();
-    prepare(&mut host, scenario);
+    prepare(&mut host, &scenario.before);
     if is_heard {
         have_someone_listen(&mut host);
     }
@@ -225,13 +228,13 @@ fn assert_no_faults(is_heard: bool) {
         .iter()
         .flat_map(|scenario| faults(scenario, is_heard))
         .collect();
-    let shown: Vec<_> = faults.iter().take(40).cloned().collect();
-    assert!(
-        faults.is_empty(),
-        "{} faults:\n{}",
-        faults.len(),
-        shown.join("\n")
-    );
+    assert!(faults.is_empty(), "{}", shown(&faults));
+}
+
+/// How many faults there are, and the first of them.
+fn shown(faults: &[String]) -> String {
+    let first = &faults[..faults.len().min(40)];
+    format!("{} faults:\n{}", faults.len(), first.join("\n"))
 }
 
 #[test]
@@ -268,7 +271,7 @@ const ANNOUNCE: [&str; 12] = [
 fn every_announcement_is_interrupted() {
     let announces = |scenario: &&Scenario| {
         let mut host = in_process();
-        prepare(&mut host, scenario);
+        prepare(&mut host, &scenario.before);
         have_someone_listen(&mut host);
         must(&mut host, scenario.call);
         let trace = host.call_trace().unwrap();

@@ -6,13 +6,19 @@
 local audit_cell = {}
 
 local NUMBERS = { 'clock', 'wake', 'configured', 'grants', 'generation', 'listen', 'grace', 'incarnation', 'class',
-  'leases', 'tokens', 'reserved', 'finished', 'failed', 'expired', 'cancelled', 'released' }
+  'reserved', 'finished', 'failed', 'expired', 'cancelled', 'released' }
+
+-- A cell that an earlier build made has none of these before the first one is drawn.
+local DRAWN = { 'leases', 'tokens' }
 
 function audit_cell.record(c, _, _, say)
   local call = redis.call
   local values = call('HMGET', c.root, unpack(NUMBERS))
   for i, name in ipairs(NUMBERS) do
     if not tonumber(values[i] or nil) then say('cell record: ' .. name .. ' is not a number') end
+  end
+  for i, value in ipairs(call('HMGET', c.root, unpack(DRAWN))) do
+    if value and not tonumber(value) then say('cell record: ' .. DRAWN[i] .. ' is not a number') end
   end
   if not call('ZSCORE', keys.due(c.root), cell.SENTINEL) then say('due list: its sentinel is missing') end
   local first = call('ZRANGE', keys.due(c.root), '0', '0', 'WITHSCORES')

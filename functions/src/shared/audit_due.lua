@@ -36,19 +36,27 @@ function kinds.l(c, rest, _, say)
   return #page / 2
 end
 
--- Whether holds of an incarnation of this node that ended may still have to be settled, seats among them.
+-- Whether holds of an incarnation of this node that ended may still have to be settled, seats among them. The overdue
+-- are read once in a call, however many leases ask.
 local function is_being_lost(c, node)
-  local overdue = redis.call('ZRANGEBYSCORE', keys.due(c.root), '-inf', c.now_text, 'LIMIT', '0', LOST_LOOKED_AT)
-  for _, member in ipairs(overdue) do
-    if member:match('^l%S+ (%S+)$') == node then return true end
+  if not c.being_lost then
+    local overdue = redis.call('ZRANGEBYSCORE', keys.due(c.root), '-inf', c.now_text, 'LIMIT', '0', LOST_LOOKED_AT)
+    c.being_lost, c.more_overdue = {}, #overdue == LOST_LOOKED_AT
+    for _, member in ipairs(overdue) do
+      local lost = member:match('^l%S+ (%S+)$')
+      if lost then c.being_lost[lost] = true end
+    end
   end
-  return #overdue == LOST_LOOKED_AT
+  return c.more_overdue or c.being_lost[node]
 end
 
 function kinds.s(c, session, at, say)
   local name = 'lease of ' .. session
   local rec = sessions.read_sticky(c, session)
   local lease = rec and rec.lease
+  if not rec and redis.call('EXISTS', keys.session(c.root, session)) == 1 then
+    return say('session ' .. session .. ': its record can not be read')
+  end
   if not lease then return say('due list: s' .. session .. ' has no lease') end
   if at > lease.expire_ms then say(name .. ': it ends earlier than the due list says') end
   if redis.call('PTTL', keys.session(c.root, session)) >= 0 then say(name .. ': its session is about to go') end

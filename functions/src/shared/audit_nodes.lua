@@ -35,10 +35,17 @@ local function place(c, node, rt, held, say)
   if not presence or tonumber(presence) > rt.until_ms then
     say('node ' .. node .. ': its presence is not in the due list')
   end
-  local sentinel = call('ZSCORE', keys.slots(c.root, node), holds.SENTINEL)
-  if nodes.is_lost(rt) == (sentinel ~= false) then
-    say('node ' .. node .. ': its slots ' .. (sentinel and 'are there though it is lost' or 'are missing'))
+  local slots = keys.slots(c.root, node)
+  if nodes.is_lost(rt) then
+    if call('EXISTS', slots) == 1 then say('node ' .. node .. ': its slots are there though it is lost') end
+  elseif not call('ZSCORE', slots, holds.SENTINEL) then
+    say('node ' .. node .. ': its slots are missing')
   end
+end
+
+-- By its deadline a lease is found when it is over.
+local function deadline_of(c, session, name, say)
+  if not redis.call('ZSCORE', keys.due(c.root), 's' .. session) then say(name .. ': its lease is not in the due list') end
 end
 
 -- A seat that nobody sits in is that of the session's lease.
@@ -49,6 +56,7 @@ local function seat(c, node, member, score, name, say)
   if not lease or lease.id ~= id then return say(name .. ': its lease is missing') end
   if lease.node ~= node then say(name .. ': its lease is on ' .. lease.node) end
   if lease.rider ~= leases.EMPTY then say(name .. ': its lease has a job in it') end
+  deadline_of(c, session, name, say)
   if score ~= tonumber(holds.SEAT_TEXT) then say(name .. ': its score is not that of a seat') end
 end
 
@@ -68,6 +76,8 @@ local function hold(c, node, rt, member, score, due_ms, say)
   elseif rec.status then
     say(name .. ': its job is ' .. rec.status)
   end
+  local session = rec.kind == 'b' and sessions.read_sticky(c, rec.session)
+  if session and session.lease and session.lease.rider == member then deadline_of(c, rec.session, name, say) end
   -- Far deadlines come in by the node's next word; of a node that is overdue there is none.
   local covered_ms = rt.until_ms > c.now and math.max(rt.scan_ms, c.now) or rt.scan_ms
   if deadline and deadline < covered_ms and deadline < due_ms then say(name .. ': its deadline is not in the due list') end

@@ -118,8 +118,12 @@ local function bound(c, req, lease)
     return nil
   end
   local key = keys.ready(c.root, rt.class)
-  local score = tonumber(redis.call('ZSCORE', key, node))
+  local score = tonumber(redis.call('ZSCORE', key, node) or nil)
   local in_seat = lease.rider == leases.EMPTY
+  if not in_seat and not score then
+    req.unable = 'is changing its labels'
+    return nil
+  end
   if not in_seat and ready.effective(score) >= classes.max_jobs(rt.class) then
     req.unable = 'is full'
     return nil

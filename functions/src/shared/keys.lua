@@ -26,8 +26,8 @@ function keys.cancelled(root) return root .. ':cancelled' end
 function keys.none(root) return root .. ':none' end
 function keys.node_guard(root, node) return root .. ':guard:node:' .. node end
 function keys.model_guard(root, model) return root .. ':guard:model:' .. model end
-function keys.limit_log(root, name) return root .. ':limit:log:' .. name end
-function keys.limit_last(root, name) return root .. ':limit:last:' .. name end
+function keys.limit_log(root, name, window) return root .. ':limit:log:' .. window .. ':' .. name end
+function keys.limit_last(root, name, window) return root .. ':limit:last:' .. window .. ':' .. name end
 function keys.lock(root, name) return root .. ':lock:' .. name end
 function keys.snapshot(root) return root .. ':snapshot' end
 function keys.snapshot_before(root) return root .. ':snapshot:before' end

@@ -3,11 +3,18 @@
 --
 -- A job that sits in the seat has its hold in place of the seat's, and the lease names it as its rider, '-' for none. So
 -- the slots held do not change with it, and a lease that ends meanwhile has nothing to hand over: the hold is the job's.
--- from_id and from_node are the seat that a new lease takes over from, '-' for none, until it has been given back.
+-- from_id and from_node say that a lease is new: until all that goes with it is written they are the seat it takes over
+-- from, '+' for none, and then '-'. So a bind that was interrupted is found, whatever came since.
 
 local leases = {}
 
 leases.EMPTY = '-'
+leases.FROM_NONE = '+'
+
+-- Whether the bind that made the lease did all of it.
+function leases.is_whole(lease)
+  return lease.from_id == leases.EMPTY
+end
 
 function leases.member(session, id)
   return 's' .. session .. ' ' .. id
@@ -30,31 +37,52 @@ local function forget(c, session, rec)
   sessions.write(c, session, rec)
 end
 
--- Gives an empty seat back.
-function leases.free_seat(c, node, member)
+-- Gives an empty seat back. Of one that is not there, the node's place may have been taken for it.
+local function free_seat(c, node, member)
   local rt = nodes.read(c, node)
-  if rt and redis.call('ZSCORE', keys.slots(c.root, node), member) then holds.free(c, node, rt, member) end
+  if not rt then return end
+  if redis.call('ZSCORE', keys.slots(c.root, node), member) then
+    holds.free(c, node, rt, member)
+  else
+    ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign)
+  end
+end
+
+-- Gives the seat back that a new lease takes over from.
+function leases.free_from(c, session, lease)
+  if lease.from_id ~= leases.EMPTY and lease.from_id ~= leases.FROM_NONE then
+    free_seat(c, lease.from_node, leases.member(session, lease.from_id))
+  end
+end
+
+-- Gives back every seat that a lease names. Its own may be there also while it has a rider, when putting the job into it,
+-- or the end of that job, was interrupted.
+local function give_up(c, session, lease)
+  free_seat(c, lease.node, leases.member(session, lease.id))
+  leases.free_from(c, session, lease)
 end
 
 -- Ends a lease whose time has passed. Its deadline goes last: by it an interrupted end is found.
 function leases.expire(c, session, rec)
-  local lease = rec.lease
-  if lease.rider == leases.EMPTY then leases.free_seat(c, lease.node, leases.member(session, lease.id)) end
+  give_up(c, session, rec.lease)
   forget(c, session, rec)
   redis.call('ZREM', keys.due(c.root), 's' .. session)
 end
 
 -- Ends a lease that lives. An interrupted end is found by the lease.
 function leases.finish(c, session, rec)
-  local lease = rec.lease
-  if lease.rider == leases.EMPTY then leases.free_seat(c, lease.node, leases.member(session, lease.id)) end
+  give_up(c, session, rec.lease)
   redis.call('ZREM', keys.due(c.root), 's' .. session)
   forget(c, session, rec)
 end
 
--- Ends a lease whose node was lost, and its seat with it.
+-- Ends a lease whose node was lost, and its seat with it; or one that never had a seat, of which nobody was told.
 function leases.lose(c, session, rec)
-  events.write(c, 'session_lost', 'node', rec.lease.node, 'session', session, 'detail', rec.lease.id)
+  local lease = rec.lease
+  if leases.is_whole(lease) then
+    events.write(c, 'session_lost', 'node', lease.node, 'session', session, 'detail', lease.id)
+  end
+  give_up(c, session, lease)
   redis.call('ZREM', keys.due(c.root), 's' .. session)
   forget(c, session, rec)
 end

@@ -61,14 +61,11 @@ end
 function nodes.move_class(c, node, rt, plan, flags, effective)
   local call = redis.call
   classes.create(c, plan)
-  if rt and rt.class ~= plan.class then
-    local used = tonumber(call('ZSCORE', keys.ready(c.root, rt.class), node) or '0') % ready.UNIT
-    local score = ready.band(flags) * ready.BAND + effective * ready.UNIT + used
-    call('ZADD', keys.ready(c.root, plan.class), ready.text(score), node)
-    call('ZREM', keys.ready(c.root, rt.class), node)
-  else
-    ready.place(c, plan.class, node, flags, effective)
-  end
+  local class = rt and rt.class or plan.class
+  local used = tonumber(call('ZSCORE', keys.ready(c.root, class), node) or '0') % ready.UNIT
+  local score = ready.band(flags) * ready.BAND + effective * ready.UNIT + used
+  call('ZADD', keys.ready(c.root, plan.class), ready.text(score), node)
+  if class ~= plan.class then call('ZREM', keys.ready(c.root, class), node) end
 end
 
 -- Gives a node other labels, and with them a planned class, which the caller writes to its runtime last.

@@ -27,11 +27,13 @@ function ready.effective(score)
   return (load - load % ready.UNIT) / ready.UNIT
 end
 
--- Sets a node's place from what is known of it, keeping when it was used last.
+-- Sets a node's place from what is known of it, keeping when it was used last. A node that is not there is on its way to
+-- another class, and has its place set when it arrives.
 function ready.place(c, class, node, flags, effective)
   local key = keys.ready(c.root, class)
   local before = tonumber(redis.call('ZSCORE', key, node) or nil)
-  local score = ready.band(flags) * ready.BAND + effective * ready.UNIT + (before or 0) % ready.UNIT
+  if not before then return end
+  local score = ready.band(flags) * ready.BAND + effective * ready.UNIT + before % ready.UNIT
   if score ~= before then redis.call('ZADD', key, ready.text(score), node) end
 end
 

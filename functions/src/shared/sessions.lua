@@ -9,15 +9,16 @@ local sessions = {}
 
 local SUPERSEDED_KEPT = 4
 
-local UNBOUND = '^([^ ]+) ([^ ]+) ([^ ]+)$'
-local BOUND = '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$'
+local UNBOUND = '^(%d+) ([^ ]+) ([^ ]+)$'
+local BOUND = '^(%d+) ([^ ]+) ([^ ]+) (%d[^ ]*) ([^ ]+) (%d+) (%d+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$'
 
--- What sticky says.
+-- What sticky says; nil when it can not be read.
 function sessions.unpack(sticky)
   local when, pool, pair = sticky:match(UNBOUND)
   if when then return { when = when, pool = pool, pair = pair } end
   local id, node, expiry, length, since, rider, from_id, from_node
   when, pool, pair, id, node, expiry, length, since, rider, from_id, from_node = sticky:match(BOUND)
+  if not when then return nil end
   return { when = when, pool = pool, pair = pair, lease = { id = id, node = node, expire_ms = tonumber(expiry),
     length_ms = tonumber(length), since = since, rider = rider, from_id = from_id, from_node = from_node } }
 end
@@ -27,6 +28,7 @@ function sessions.read(c, session)
   local fields = redis.call('HMGET', keys.session(c.root, session), 'sticky', 'requests')
   if not fields[1] then return nil end
   local rec = sessions.unpack(fields[1])
+  if not rec then return nil end
   rec.requests = classes.list(fields[2] or '')
   return rec
 end

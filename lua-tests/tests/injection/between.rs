@@ -1,0 +1,119 @@
+//! A call that fails at any of its commands, then something else, then the call again: whatever came between, no seat is left over, no
+//! slot is given twice, and nothing is left that `check` names.
+
+use lockless_lua_tests::{InProcess, Reply};
+
+use crate::{
+    Scenario,
+    cell::{audit::problems, in_process, keyspace, list, must, number_of, say, texts, violations},
+    prepare, scenarios, settle_rest, shown,
+};
+
+/// What happens between the interrupted call and its repetition. Leases end within `pass 6000`.
+const BETWEEN: [&[&str]; 9] = [
+    &["dispatch u - - x"],
+    &["dispatch s - - x JOB v"],
+    &["bind u r1"],
+    &["bind s r8"],
+    &["bind s r9 PREEMPT"],
+    &["bind s r9 PREEMPT", "dispatch s - - x JOB v"],
+    &["pass 6000", "sweep"],
+    &["pass 6000", "bind s r8"],
+    &["deregister n1"],
+];
+
+/// Nodes fall silent while leases live.
+const SILENCE: [&str; 8] = [
+    "pass 9000",
+    "sweep",
+    "pass 9000",
+    "sweep",
+    "pass 9000",
+    "sweep",
+    "pass 9000",
+    "sweep",
+];
+
+/// What is wrong now: defects in replies, nodes with more holds than slots, and all that the audits name.
+fn wrong(host: &mut InProcess, replies: &[Reply]) -> Vec<String> {
+    let mut out: Vec<String> = replies
+        .iter()
+        .map(|reply| format!("{reply:?}"))
+        .filter(|reply| reply.contains("defect"))
+        .collect();
+    out.extend(violations(host));
+    let nodes = must(host, "nodes 0 1000");
+    for node in texts(&list(&nodes)[1]) {
+        let fields = must(host, &format!("node {node}"));
+        let [held, slots] = ["current_jobs", "max_jobs"].map(|name| number_of(&fields, name));
+        if held > slots {
+            out.push(format!("{node} holds {held} of {slots}"));
+        }
+    }
+    settle_rest(host);
+    out.extend(problems(&keyspace(host)));
+    out.extend(violations(host));
+    out
+}
+
+fn faults(scenario: &Scenario, lease: &str, between: &[&str]) -> Vec<String> {
+    let mut host = in_process();
+    must(&mut host, &format!("config session_ttl_ms {lease}"));
+    prepare(&mut host, &scenario.before);
+    let start = host.snapshot().unwrap();
+    must(&mut host, scenario.call);
+    let trace = host.call_trace().unwrap();
+    let mut faults = Vec::new();
+    for (at, traced) in (1..).zip(&trace) {
+        host.restore(&start).unwrap();
+        host.fail_at(at).unwrap();
+        say(&mut host, scenario.call);
+        let mut replies = Vec::new();
+        for line in between {
+            if line.starts_with("pass ") {
+                prepare(&mut host, &[line]);
+            } else {
+                replies.push(say(&mut host, line));
+            }
+        }
+        replies.push(say(&mut host, scenario.call));
+        for what in wrong(&mut host, &replies) {
+            faults.push(format!(
+                "{} at {at} ({} {}), then {between:?}: {what}\n  {replies:?}",
+                scenario.name,
+                traced.command,
+                traced.key.escape_ascii()
+            ));
+        }
+    }
+    faults
+}
+
+/// What makes a lease, ends it, or ends the job in its seat.
+const CALLS: [&str; 7] = [
+    "bind", "renew", "unbind", "complete", "release", "cancel", "sweep",
+];
+
+fn is_of_a_binding(scenario: &Scenario) -> bool {
+    let mut words = scenario.call.split(' ');
+    if !words.next().is_some_and(|call| CALLS.contains(&call)) {
+        return false;
+    }
+    let mut lines = scenario.before.iter().chain([&scenario.call]);
+    lines.any(|line| line.starts_with("bind "))
+}
+
+#[test]
+fn nothing_is_left_over_when_something_comes_between_a_call_and_its_repetition() {
+    let mut all = Vec::new();
+    for scenario in scenarios()
+        .iter()
+        .filter(|scenario| is_of_a_binding(scenario))
+    {
+        for between in BETWEEN {
+            all.extend(faults(scenario, "5000", between));
+        }
+        all.extend(faults(scenario, "1800000", &SILENCE));
+    }
+    assert!(all.is_empty(), "{}", shown(&all));
+}

@@ -275,10 +275,10 @@ impl Service {
         let found = match (&function.wait, done.awaited) {
             (Some(wait), Some(awaited)) if done.wait_ms > 0 => {
                 let wait = poll::Wait::new(function, wait, awaited, done.wait_ms);
-                // Waiting is rare, and what it keeps is large.
                 Box::pin(self.wait(wait, call, asked, peer)).await
             }
-            _ => self.redis_call(call, asked.durability).await,
+            // Boxed, because whoever waits would keep room for it as well.
+            _ => Box::pin(self.redis_call(call, asked.durability)).await,
         };
         shown(function, found)
     }

@@ -195,6 +195,11 @@ async fn a_cell_is_followed_when_its_slot_moves() {
             .await
             .is_ok()
     );
+    // No WAIT follows it there, so nothing says that a replica has it.
+    let durable = redis
+        .call(writing(&cell, "lockless_version", &[]), Durability::Replica)
+        .await;
+    assert_eq!(durable, Err(Failure::DurabilityUnknown));
     let moving = redis
         .call(
             writing(&cell, "lockless_register", &["n1", "4"]),

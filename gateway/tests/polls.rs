@@ -141,6 +141,42 @@ fn whoever_waits_for_a_job_sees_it_end() {
 }
 
 #[test]
+fn an_end_that_nobody_heard_of_is_seen_when_the_time_is_up() {
+    let server = redis();
+    let gateway = Gateway::start(&server.url(), &[]);
+    gateway.put("/v1/nodes/n1", &json!({})).ok();
+    dispatch(&gateway, "j");
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| gateway.get("/v1/jobs/j?wait_ms=3000").ok());
+        eventually("it waits", || waiting(&gateway) == 1);
+        let subscribed = || {
+            let counts: (String, u32) = redis::cmd("PUBSUB")
+                .arg(&["SHARDNUMSUB", "scheduler:{main}:wake"])
+                .query(&mut connect(&server.url()))
+                .unwrap();
+            counts.1 == 1
+        };
+        eventually("it is subscribed", subscribed);
+        // The cell is made to forget that anyone listens, as a failover could.
+        let listening = || {
+            let until: u64 = redis::cmd("HGET")
+                .arg(&["scheduler:{main}", "listen"])
+                .query(&mut connect(&server.url()))
+                .unwrap();
+            until > 0
+        };
+        eventually("it listens", listening);
+        redis::cmd("HSET")
+            .arg(&["scheduler:{main}", "listen", "0"])
+            .exec(&mut connect(&server.url()))
+            .unwrap();
+        let end = json!({ "node": "n1", "status": "finished" });
+        gateway.post("/v1/jobs/j/complete", &end).ok();
+        assert_eq!(waiter.join().unwrap()["status"], "finished");
+    });
+}
+
+#[test]
 fn a_take_whose_answer_was_lost_is_asked_for_again() {
     let server = redis();
     let gateway = Gateway::start(&server.url(), &[]);

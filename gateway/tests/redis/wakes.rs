@@ -193,7 +193,11 @@ async fn while_redis_is_away_nobody_begins_to_wait() {
     let redis = start(&server.url());
     let (wakes, _watch) = waiting(&redis, &cell()).await;
     server.kill();
-    until("the loss", async || redis.gauges().connections == 0).await;
+    // Whoever came before the loss was seen waits, and is woken when Redis is back.
+    until("the loss", async || {
+        wakes.watch(&cell(), node("n1")).await.is_err()
+    })
+    .await;
     let begin = Instant::now();
     let away = wakes.watch(&cell(), node("n1")).await.map(drop);
     assert!(matches!(away, Err(Failure::Away(_))), "{away:?}");

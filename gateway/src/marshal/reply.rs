@@ -4,8 +4,8 @@ use bytes::Bytes;
 use lockless_functions::api::{Field, FieldKind, Function, Record, ReplyShape, SettingKind};
 use serde_json::value::RawValue;
 
-use crate::backend::Reply;
 use crate::contract;
+use lockless_client::backend::Reply;
 
 /// A reply that is not what the contract says.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

@@ -5,7 +5,6 @@ use lockless_topology::Address;
 use redis::{RedisError, ServerError, Value};
 
 use crate::backend::{Failure, Reply};
-use crate::contract;
 
 /// What is wrong with one call, for now or for good.
 #[derive(Debug, Clone)]
@@ -73,7 +72,7 @@ fn refused(error: &ServerError) -> Trouble {
     let code = error.code();
     let sentence = error.details().unwrap_or_default();
     let whole = || format!("{code} {sentence}");
-    if contract::api()
+    if lockless_functions::contract()
         .errors
         .iter()
         .any(|listed| listed.code == code)

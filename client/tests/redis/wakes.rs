@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lockless_client::backend::{Cell, Durability, Failure, Redis};
+use lockless_client::wakes::{Topic, Wakes, Watch};
 use lockless_functions::LIBRARY;
-use lockless_gateway::backend::{Cell, Durability, Failure, Redis};
-use lockless_gateway::wakes::{Topic, Wakes, Watch};
 use lockless_servers::Cluster;
 use tempfile::TempDir;
 use tokio::time::timeout;

@@ -1,8 +1,8 @@
 //! Whether each primary has the right library, and loading it.
 
+use lockless_client::backend::{Durability, Failure, Redis, RedisSettings};
+use lockless_client::workers::Workers;
 use lockless_functions::{LIBRARY, VERSION};
-use lockless_gateway::backend::{Durability, Failure, Redis, RedisSettings};
-use lockless_gateway::workers::Workers;
 use lockless_servers::{Cluster, Standalone};
 
 use crate::support::{cell, load, not_ready, ready, send, start, version};
@@ -52,7 +52,7 @@ async fn a_newer_library_is_never_replaced() {
     let server = Standalone::builder().private().start().expect("a server");
     load(server.port(), &of_version("99.0.0"));
     let redis = deploying(&server.url());
-    not_ready(&redis, &["99.0.0", VERSION, "upgrade the gateway"]).await;
+    not_ready(&redis, &["99.0.0", VERSION, "upgrade this program"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

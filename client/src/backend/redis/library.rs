@@ -97,16 +97,16 @@ impl Keeper {
         match found {
             Found::Own => Ok(()),
             Found::Nothing => Err(format!(
-                "{address} does not have the library: run {deploy}, or start the gateway with --deploy"
+                "{address} does not have the library: run {deploy}, or start a gateway with --deploy"
             )),
             Found::Other { version } if version == VERSION => Err(format!(
                 "{address} has another build of version {version} of the library: run {deploy}"
             )),
             Found::Other { version } if is_older(version) => Err(format!(
-                "{address} has version {version} of the library and the gateway is of version {VERSION}: run {deploy}, or start the gateway with --deploy"
+                "{address} has version {version} of the library and this program is of version {VERSION}: run {deploy}, or start a gateway with --deploy"
             )),
             Found::Other { version } => Err(format!(
-                "{address} has version {version} of the library and the gateway is of version {VERSION}: upgrade the gateway; a newer library is not replaced"
+                "{address} has version {version} of the library and this program is of version {VERSION}: upgrade this program; a newer library is not replaced"
             )),
         }
     }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use lockless_functions::LIBRARY;
-use lockless_gateway::backend::{
+use lockless_client::backend::{
     Call, Cell, Durability, Failure, Redis, RedisSettings, Reply, Status,
 };
-use lockless_gateway::workers::Workers;
+use lockless_client::workers::Workers;
+use lockless_functions::LIBRARY;
 use lockless_servers::{Standalone, StandaloneBuilder};
 
 /// How long anything may take on a busy machine.

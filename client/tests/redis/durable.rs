@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lockless_gateway::backend::{Durability, Failure, Redis, RedisSettings, Reply};
-use lockless_gateway::workers::Workers;
+use lockless_client::backend::{Durability, Failure, Redis, RedisSettings, Reply};
+use lockless_client::workers::Workers;
 use lockless_servers::{Cluster, Standalone};
 
 use crate::support::{
@@ -189,7 +189,7 @@ async fn in_a_cluster_each_primary_confirms_its_own_part_of_a_batch() {
     .expect("settings");
     ready(&redis).await;
     let cells: Vec<_> = (0..8)
-        .map(|number| lockless_gateway::backend::Cell::new(&format!("c:{{{number}}}")))
+        .map(|number| lockless_client::backend::Cell::new(&format!("c:{{{number}}}")))
         .collect();
     for cell in &cells {
         register(&redis, cell, "n1").await;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use lockless_client::backend::{Cell, Durability, Failure, Reply};
 use lockless_functions::LIBRARY;
-use lockless_gateway::backend::{Cell, Durability, Failure, Reply};
 use lockless_servers::{Cluster, Sentinel};
 
 use crate::support::{

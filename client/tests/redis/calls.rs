@@ -1,8 +1,8 @@
 //! Calls and batches on one server.
 
-use lockless_gateway::backend::{Durability, Failure, Redis, RedisSettings, Reply};
-use lockless_gateway::wakes::{Topic, Wakes};
-use lockless_gateway::workers::Workers;
+use lockless_client::backend::{Durability, Failure, Redis, RedisSettings, Reply};
+use lockless_client::wakes::{Topic, Wakes};
+use lockless_client::workers::Workers;
 
 use crate::support::{
     call, cell, dispatch, link, ready, register, send, server, start, version, writing,

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use lockless_gateway::backend::{Durability, Redis, RedisSettings};
-use lockless_gateway::workers::Workers;
+use lockless_client::backend::{Durability, Redis, RedisSettings};
+use lockless_client::workers::Workers;
 use lockless_servers::Standalone;
 
 use crate::support::{cell, not_ready, ready, start, version};

@@ -1,4 +1,4 @@
-//! What the gateway calls: functions of the library, wherever it is hosted.
+//! What is called: functions of the library, wherever it is hosted.
 
 mod redis;
 

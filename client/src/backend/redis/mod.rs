@@ -195,7 +195,7 @@ impl Redis {
         self.view.send_modify(|view| {
             view.map = None;
             view.looks += 1;
-            view.status = Status::NotReady("the gateway is being closed".to_owned());
+            view.status = Status::NotReady("the connections are being closed".to_owned());
         });
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use lockless_gateway::backend::{Durability, Failure, Redis, RedisSettings, Status};
-use lockless_gateway::workers::Workers;
+use lockless_client::backend::{Durability, Failure, Redis, RedisSettings, Status};
+use lockless_client::workers::Workers;
 use tempfile::TempDir;
 
 use crate::support::{cell, dispatch, ready, register, restartable, server, start, until, version};

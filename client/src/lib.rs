@@ -4,5 +4,6 @@
 //! outage, and follow a cell that moves.
 
 pub mod backend;
+pub mod reply;
 pub mod wakes;
 pub mod workers;

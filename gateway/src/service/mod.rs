@@ -22,11 +22,12 @@ use crate::auth::{Caller, LiveTokens};
 use crate::caretaker::{self, Caretaker};
 use crate::cells::{CELL_PARAMETER, Cells};
 use crate::contract::{self, Matched};
-use crate::marshal::{Fields, Given, Marshalled, arguments, reply};
+use crate::marshal::{Fields, Given, Marshalled, arguments};
 use crate::metrics::{Metrics, OK, OPENMETRICS};
 use crate::problem::{IDEMPOTENCY_KEY, Problem};
 use crate::transport::{Body, BodyLimits, Handler, Peer, Shutdown, TransportStats, read_body};
 use lockless_client::backend::{Call, Cell, Durability, Failure, Redis, Reply, Status};
+use lockless_client::reply::reply;
 use lockless_client::wakes::Wakes;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

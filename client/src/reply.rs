@@ -4,8 +4,7 @@ use bytes::Bytes;
 use lockless_functions::api::{Field, FieldKind, Function, Record, ReplyShape, SettingKind};
 use serde_json::value::RawValue;
 
-use crate::contract;
-use lockless_client::backend::Reply;
+use crate::backend::Reply;
 
 /// A reply that is not what the contract says.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub fn reply(function: &Function, reply: Reply) -> Result<Vec<u8>, Unexpected> {
 }
 
 /// Writes one record of a list, as JSON.
-pub(crate) fn record(record: &Record, item: Reply) -> Option<Vec<u8>> {
+pub fn record(record: &Record, item: Reply) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(128);
     write_record(record, item, &mut out).ok()?;
     Some(out)
@@ -101,7 +100,7 @@ fn settings(values: Vec<Reply>, out: &mut Vec<u8>) -> Result<(), Wrong> {
     let mut object = Object::new(out);
     let mut values = values.into_iter();
     while let (Some(Reply::Bytes(name)), Some(value)) = (values.next(), values.next()) {
-        let known = contract::api()
+        let known = lockless_functions::contract()
             .settings
             .iter()
             .find(|setting| setting.name.as_bytes() == name);
@@ -159,7 +158,7 @@ impl<'a> Object<'a> {
                 let record = field
                     .of
                     .as_deref()
-                    .and_then(|of| contract::api().record(of));
+                    .and_then(|of| lockless_functions::contract().record(of));
                 let record = record.ok_or_else(wrong)?;
                 list(self.out, items, |item, out| {
                     write_record(record, item, out).map_err(|name| name.or_else(wrong))
@@ -303,7 +302,7 @@ mod tests {
     }
 
     fn shown(name: &str, value: Reply) -> String {
-        let function = contract::api()
+        let function = lockless_functions::contract()
             .function(name)
             .expect("a function of the contract");
         String::from_utf8(reply(function, value).expect("a reply")).expect("UTF-8")
@@ -428,11 +427,11 @@ mod tests {
 
     #[test]
     fn another_shape_is_an_error_that_names_the_place() {
-        let function = contract::api()
+        let function = lockless_functions::contract()
             .function("lockless_sweep")
             .expect("a function");
         assert!(reply(function, bytes("OK")).is_err());
-        let function = contract::api()
+        let function = lockless_functions::contract()
             .function("lockless_take")
             .expect("a function");
         let told = reply(function, Reply::List(vec![bytes("x"), texts(&[])]))

@@ -40,12 +40,12 @@ end
 function audit_cell.cache(c, position, budget, say)
   local call = redis.call
   local key = keys.match(c.root, c.generation)
-  local shapes = call('HKEYS', key)
-  table.sort(shapes)
+  local known = call('HKEYS', key)
+  table.sort(known)
   local at, used = tonumber(position or '0'), 0
-  while at < #shapes and used < budget do
+  while at < #known and used < budget do
     at = at + 1
-    local shape = shapes[at]
+    local shape = known[at]
     local page_of = shape:match('^%d+#(.*)$')
     local req = shapes.parse(page_of or shape)
     used = used + 1
@@ -65,7 +65,7 @@ function audit_cell.cache(c, position, budget, say)
       if cached ~= table.concat(found) then say('match cache: ' .. shape .. ' has other classes than fit it') end
     end
   end
-  return at < #shapes and string.format('%d', at) or nil, used
+  return at < #known and string.format('%d', at) or nil, used
 end
 
 local function number(c, name)

@@ -326,6 +326,9 @@ pub struct Argument {
     /// The words a choice takes.
     #[serde(default)]
     pub values: Vec<String>,
+    /// Whether an option must be given.
+    #[serde(default)]
+    pub required: bool,
     /// How often the option may be given; once when absent.
     pub many: Option<u32>,
     /// What is sent when it is absent over HTTP.
@@ -400,7 +403,9 @@ impl Function {
 impl Argument {
     /// Whether it must be given over HTTP: it has no default there, and no key can be made for it.
     pub fn is_required_over_http(&self) -> bool {
-        self.keyword.is_none() && self.http_default.is_none() && !self.idempotency
+        (self.keyword.is_none() || self.required)
+            && self.http_default.is_none()
+            && !self.idempotency
     }
 
     /// Whether it is any JSON over HTTP, kept as given.

@@ -188,9 +188,17 @@ fn head(api: &Api) -> String {
             .filter_map(|option| option.keyword.as_deref())
             .collect::<Vec<_>>()
             .join(", ");
+        let required = function
+            .options
+            .iter()
+            .filter(|option| option.required)
+            .filter_map(|option| option.keyword.as_deref())
+            .map(|keyword| format!("'{keyword}'"))
+            .collect::<Vec<_>>()
+            .join(", ");
         let _ = writeln!(
             text,
-            "contract.{} = {{ flags = {{{flags}}}, rest = {}, keywords = '{keywords}', args = {{{args}}}, options = {{{options}}} }}",
+            "contract.{} = {{ flags = {{{flags}}}, rest = {}, keywords = '{keywords}', args = {{{args}}}, options = {{{options}}}, required = {{{required}}} }}",
             function.name,
             function.rest.is_some(),
         );

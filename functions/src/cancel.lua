@@ -4,7 +4,18 @@
 --
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, NO_SUCH_JOB, WRONG_STATE
--- Calls:  15 for a reservation, 11 for a job that may be running (1 more while someone listens, and 1 for its node)
+-- Calls:  15 for a reservation, 11 for a job that may be running (1 more while someone listens, and 1 for its node), 19
+--         for one that waits in a queue
+
+-- One that waits for a node goes from where it waits last: by that an interrupted call is found.
+local function withdraw(c, job, rec, reason)
+  if rec.reasons then reason = rec.reasons .. '\n' .. (reason or 'cancelled') end
+  -- first write
+  jobs.finish(c, job, rec, nil, 'cancelled', reason, nil, 'withdrawn')
+  jobs.let_go(c, job)
+  queues.remove(c, job, rec.q)
+  return redis.status_reply('OK')
+end
 
 local function cancel(root, arg)
   local job = arg.job
@@ -14,16 +25,21 @@ local function cancel(root, arg)
   if not rec or rec.status == 'released' then
     errors.no_such_job(job)
   end
+  if rec.kind == 'q' then
+    tries.read(c, job, rec)
+    local is_left = rec.status == 'cancelled' and queues.knows(c, job, rec.q)
+    if tries.is_waiting(rec) or is_left then return withdraw(c, job, rec, arg.reason) end
+  end
   local node = rec.node
   local score = holds.score(c, node, job)
   local state = score and holds.state(score)
   if rec.status and rec.status ~= 'cancelled' then errors.wrong_state(job, rec.status) end
-  if not rec.status and not score then errors.wrong_state(job, 'expired') end
+  if not rec.status and not score then errors.wrong_state(job, rec.q and tries.fate(rec) or 'expired') end
   if rec.status and (not score or state == 'stopping') then return redis.status_reply('OK') end
   local rt = nodes.read(c, node)
 
   -- first write
-  jobs.finish(c, job, rec, score, 'cancelled', arg.reason)
+  tries.finish_any(c, node, job, rec, score, 'cancelled', arg.reason)
   if state == 'reserved' then
     jobs.let_go(c, job)
     leases.free(c, node, rt, job, rec)

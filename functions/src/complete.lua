@@ -1,12 +1,13 @@
 -- lockless_complete job node finished|failed [RESULT json] [REASON text]
 --
--- The job ended on its node; the slot is freed once, however often it is said.
+-- The job ended on its node; the slot is freed once, however often it is said. One that came from the queue and failed goes
+-- back to it, after a while, as long as it has tries left.
 --
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NO_SUCH_JOB, NODE_MISMATCH, STALE_NODE,
 --         WRONG_STATE
 -- Calls:  10 (1 more with INCARNATION, 1 under ACK, 1 with REASON, 4 for a failed job, 5 from a session's seat, 1 while
---         someone listens, 1 with the setting events = all)
+--         someone listens, 1 with the setting events = all); 18 for a job from the queue, 25 when it goes back
 
 -- The job is not live with a hold where one would expect it: heard before, cancelled, expired, or an error.
 local function settled_before(c, arg, score)
@@ -14,12 +15,33 @@ local function settled_before(c, arg, score)
   local rec, rt, status = word.on_job(c, job, node, arg.incarnation)
   if score then
     -- Stopping: the node has stopped it. Any other hold of an ended job was left by an interrupted call.
-    jobs.finish(c, job, rec, score, status)
+    tries.finish_any(c, node, job, rec, score, status)
     jobs.let_go(c, job)
     leases.free(c, node, rt, job, rec)
     return redis.status_reply('OK')
   end
+  if arg.status == 'failed' and tries.went_back(rec, node, 'failed') then
+    tries.finish_going_back(c, node, rt, job, rec)
+    return redis.status_reply('OK')
+  end
   if status ~= arg.status then errors.wrong_state(job, status) end
+  return redis.status_reply('OK')
+end
+
+-- A try of a job from the queue.
+local function complete_try(c, arg, rec, score)
+  local job, node = arg.job, arg.node
+  cell.guard(c)
+  tries.read(c, job, rec)
+  local rt = nodes.read(c, node)
+  -- first write
+  if arg.status == 'failed' then
+    tries.fail(c, node, job, rec, score, 'failed', arg.reason, arg.result)
+  else
+    tries.finish(c, node, job, rec, score, 'finished', arg.reason, arg.result)
+  end
+  if rec.status then jobs.let_go(c, job) end
+  holds.free(c, node, rt, 'j' .. job)
   return redis.status_reply('OK')
 end
 
@@ -36,6 +58,7 @@ local function complete(root, arg)
   local score = rec and rec.node == node and holds.score(c, node, job)
   if not score or rec.status then return settled_before(c, arg, score) end
   word.is_current(c, node, arg.incarnation)
+  if rec.kind == 'q' then return complete_try(c, arg, rec, score) end
   if rec.kind == 'b' then
     cell.guard(c)
     local rt = nodes.read(c, node)

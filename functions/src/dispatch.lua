@@ -18,7 +18,7 @@ local AUTO_ID_TRIES = 4
 local function replay(c, job, arg, automatic)
   local rec = jobs.read_with_payload(c, job)
   if not rec then return nil end
-  local same = rec.kind ~= 'r' and rec.session == arg.session and rec.src == arg.src and rec.tgt == arg.tgt and
+  local same = (rec.kind == 'd' or rec.kind == 'b') and rec.session == arg.session and rec.src == arg.src and rec.tgt == arg.tgt and
     rec.payload == arg.payload
   if not same then
     if automatic then return nil, true end

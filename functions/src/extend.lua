@@ -7,15 +7,16 @@
 --         WRONG_STATE
 -- Calls:  8 (1 more with INCARNATION, 1 with PROGRESS, 1 when nothing else was heard for a second)
 
-local BAND = { dispatched = holds.DISPATCHED, running = holds.RUNNING }
+local MAY_RUN = { dispatched = true, running = true }
 
 local function extend(root, arg)
   local c = cell.open(root)
   settle.first(c)
   local job, node = arg.job, arg.node
   local score = holds.score(c, node, job)
-  local state = score and holds.state(score)
-  if not BAND[state] then
+  local state, limit
+  if score then state, limit = holds.state(score) end
+  if not MAY_RUN[state] then
     local _, _, status = word.on_job(c, job, node, arg.incarnation)
     errors.wrong_state(job, state == 'reserved' and 'dispatched and not acknowledged' or status)
   end
@@ -29,7 +30,7 @@ local function extend(root, arg)
   end
   if arg.progress then redis.call('HSET', keys.job(root, job), 'x', arg.progress) end
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
-  redis.call('ZADD', keys.slots(root, node), 'XX', holds.text(BAND[state], deadline), 'j' .. job)
+  redis.call('ZADD', keys.slots(root, node), 'XX', holds.text(score - limit, deadline), 'j' .. job)
   return deadline
 end
 

@@ -1,21 +1,27 @@
 -- lockless_jobs state cursor count
 --
--- A page of jobs in one state: pending (queued), dispatched and running (by node), failed, expired, cancelled (by age).
+-- A page of jobs in one state: pending (by queue, in order, then those whose time has not come), dispatched and running (by
+-- node), failed, expired, cancelled (by age).
 --
 -- Reply:  [next cursor, [job, ...]]; a page may be short and yet not be the last: the cursor is 0 after it
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
--- Calls:  4 (2 more after the first page); for dispatched and running 1 more per node looked at, at most 101 a page
+-- Calls:  4 (2 more after the first page); for dispatched and running 1 more per node looked at, at most 101 a page, for
+--         pending 1 more per queue, at most 101
 
-local NODES_A_PAGE = 100
+local NODES_A_PAGE, QUEUES_A_PAGE = 100, 100
 
 local BOUNDS = { dispatched = { '-inf', '(20000000000000' }, running = { '20000000000000', '(30000000000000' } }
 
 -- A cursor of live jobs is ':', a node, a space and how many of its jobs were given; one of ended jobs ':', a score, a
--- space and the entry given last.
+-- space and the entry given last; one of pending jobs the same after the queue's number, or d for those that wait for their
+-- time, and a space.
 local function validate(arg)
   if arg.cursor == '0' then return end
   if BOUNDS[arg.state] then
     arg.node, arg.given = arg.cursor:match('^:(%S+) (%d+)$')
+  elseif arg.state == 'pending' then
+    arg.queue, arg.given, arg.entry = arg.cursor:match('^:(%w+) (%d+) (%S+)$')
+    if arg.queue and arg.queue ~= 'd' and not arg.queue:find('^%d+$') or #(arg.queue or '') > 16 then arg.given = nil end
   else
     arg.given, arg.entry = arg.cursor:match('^:(%d+) (%S+)$')
   end
@@ -38,20 +44,46 @@ local function live(c, arg)
   return out, ':' .. names[#names] .. ' 1000000'
 end
 
+-- Where to go on in a sorted set after an entry. One that has gone or moved since: on from where it was.
+local function rank_after(key, given, entry)
+  if not entry then return 0 end
+  local score = redis.call('ZSCORE', key, entry)
+  if score and tonumber(score) == tonumber(given) then return redis.call('ZRANK', key, entry) + 1 end
+  return redis.call('ZCOUNT', key, '-inf', '(' .. given)
+end
+
+-- Jobs that wait stand in their queues, and before their time in a list of its own.
+local function waiting(c, arg)
+  local call = redis.call
+  local numbers = {}
+  if arg.queue ~= 'd' then
+    numbers = call('ZRANGEBYSCORE', keys.queues(c.root), arg.queue or '-inf', '+inf', 'WITHSCORES', 'LIMIT', '0',
+      QUEUES_A_PAGE)
+    for i = 1, #numbers / 2 do numbers[i] = string.format('%d', numbers[2 * i]) end
+    for i = #numbers, #numbers / 2 + 1, -1 do numbers[i] = nil end
+    if #numbers < QUEUES_A_PAGE then numbers[#numbers + 1] = 'd' end
+  else
+    numbers[1] = 'd'
+  end
+  local out = {}
+  for _, number in ipairs(numbers) do
+    local key = number == 'd' and keys.delayed(c.root) or keys.queue(c.root, number)
+    local from = number == arg.queue and rank_after(key, arg.given, arg.entry) or 0
+    local page = call('ZRANGE', key, from, from + arg.count - #out - 1, 'WITHSCORES')
+    for i = 1, #page, 2 do out[#out + 1] = page[i] end
+    if #out >= arg.count then
+      return out, ':' .. number .. ' ' .. string.format('%d', page[#page]) .. ' ' .. page[#page - 1]
+    end
+  end
+  if numbers[#numbers] == 'd' then return out, '0' end
+  return out, ':' .. string.format('%d', numbers[#numbers] + 1) .. ' 0 -'
+end
+
 -- Ended jobs stand in a box, oldest first; in the box of failed and expired ones a letter tells them apart.
 local function boxed(c, arg)
   local call = redis.call
   local box = arg.state == 'cancelled' and keys.cancelled(c.root) or keys.failed(c.root)
-  local from = 0
-  if arg.entry then
-    -- An entry that has gone or moved since: on from where it was.
-    local score = call('ZSCORE', box, arg.entry)
-    if score and tonumber(score) == tonumber(arg.given) then
-      from = call('ZRANK', box, arg.entry) + 1
-    else
-      from = call('ZCOUNT', box, '-inf', '(' .. arg.given)
-    end
-  end
+  local from = rank_after(box, arg.given, arg.entry)
   local page = call('ZRANGE', box, from, from + arg.count - 1, 'WITHSCORES')
   local letter = arg.state:sub(1, 1)
   local out = {}
@@ -71,7 +103,9 @@ local function list(root, arg)
   local out, next_cursor = {}, '0'
   if BOUNDS[arg.state] then
     out, next_cursor = live(c, arg)
-  elseif arg.state ~= 'pending' then
+  elseif arg.state == 'pending' then
+    out, next_cursor = waiting(c, arg)
+  else
     out, next_cursor = boxed(c, arg)
   end
   return { next_cursor, out }

@@ -169,7 +169,11 @@ fn synopsis(function: &Function) -> String {
             Kind::Flag => String::new(),
             _ => format!(" {}", shown(option)),
         };
-        words.push(format!("[{keyword}{value}]{star}"));
+        words.push(if option.required {
+            format!("{keyword}{value}")
+        } else {
+            format!("[{keyword}{value}]{star}")
+        });
     }
     if function.rest.is_some() {
         words.push("[field value]*".to_owned());

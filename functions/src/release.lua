@@ -16,7 +16,7 @@ local function release(root, arg)
   local rec = jobs.read(c, job)
   local job_key = keys.job(root, job)
   if not rt then errors.unknown_node(node) end
-  if rec and not rec.status and rec.node ~= node then errors.node_mismatch(job, rec.node) end
+  if rec and not rec.status and rec.node ~= node and not tries.is_waiting(rec) then errors.node_mismatch(job, rec.node) end
   if nodes.is_lost(rt) or (arg.incarnation and arg.incarnation ~= tonumber(rt.incarnation)) then
     errors.stale_node(node)
   end
@@ -38,7 +38,7 @@ local function release(root, arg)
     cell.announce(c, 'ended ' .. job)
     call('DEL', job_key)
   else
-    jobs.finish(c, job, rec, score, 'cancelled', 'released by its node')
+    tries.finish_any(c, node, job, rec, score, 'cancelled', 'released by its node')
     jobs.let_go(c, job)
     leases.free(c, node, rt, job, rec)
   end

@@ -16,22 +16,17 @@ local function start(c, node, job, deadline)
   redis.call('ZADD', keys.slots(c.root, node), 'XX', holds.text(holds.RUNNING, deadline), 'j' .. job)
 end
 
--- What this incarnation was given for the last request, or nil: "id incarnation\njob deadline job deadline\nstop stop".
--- Should that call have been interrupted, what it handed over is acknowledged now.
-local function given_before(c, arg, rt)
-  if not arg.request then return nil end
-  local last = redis.call('HGET', keys.request(c.root, arg.node), 'take')
-  if not last then return nil end
-  local id, incarnation, given, stop = last:match('^(%S+) (%S+)\n([^\n]*)\n([^\n]*)$')
-  if id ~= arg.request or incarnation ~= rt.incarnation then return nil end
+-- The same again. Should the call that handed it over have been interrupted, it is acknowledged now.
+local function again(c, node, given)
   local items = {}
-  for job, deadline in given:gmatch('(%S+) (%S+)') do
+  for i = 1, #given, 2 do
+    local job, deadline = given[i], tonumber(given[i + 1])
     local rec = jobs.read_with_payload(c, job)
-    if rec and rec.node == arg.node then items[#items + 1] = jobs.item(job, rec, tonumber(deadline)) end
-    local score = holds.score(c, arg.node, job)
-    if score and score < holds.RUNNING then start(c, arg.node, job, tonumber(deadline)) end
+    if rec and rec.node == node then items[#items + 1] = jobs.item(job, rec, deadline) end
+    local score = holds.score(c, node, job)
+    if score and score < holds.RUNNING then start(c, node, job, deadline) end
   end
-  return { items, classes.list(stop) }
+  return items
 end
 
 local function take(root, arg)
@@ -40,8 +35,8 @@ local function take(root, arg)
   settle.first(c)
   local node = arg.node
   local rt = nodes.own_word(c, node, arg.incarnation)
-  local before = given_before(c, arg, rt)
-  if before then return before end
+  local before, stopped = handed.before(c, arg, rt, 'take')
+  if before then return { again(c, node, before), stopped } end
 
   local slots = keys.slots(root, node)
   local page = call('ZRANGEBYSCORE', slots, '-inf', '(20000000000000', 'WITHSCORES', 'LIMIT', '0',
@@ -60,10 +55,7 @@ local function take(root, arg)
   end
 
   -- first write
-  if arg.request and #given > 0 then
-    call('HSET', keys.request(root, node), 'take',
-      arg.request .. ' ' .. rt.incarnation .. '\n' .. table.concat(given, ' ') .. '\n' .. table.concat(stop, ' '))
-  end
+  handed.note(c, arg, rt, 'take', given, stop)
   for i = 1, #given, 2 do start(c, node, given[i], tonumber(given[i + 1])) end
   cell.listen(c)
   return { items, stop }

@@ -9,7 +9,7 @@
 pub type Source = (&'static str, &'static str);
 
 /// The model of Redis.
-pub const MODEL: [Source; 9] = [
+pub const MODEL: [Source; 10] = [
     ("@model/numbers.lua", include_str!("model/numbers.lua")),
     ("@model/keyspace.lua", include_str!("model/keyspace.lua")),
     ("@model/keys.lua", include_str!("model/keys.lua")),
@@ -18,6 +18,7 @@ pub const MODEL: [Source; 9] = [
     ("@model/sets.lua", include_str!("model/sets.lua")),
     ("@model/zsets.lua", include_str!("model/zsets.lua")),
     ("@model/zranges.lua", include_str!("model/zranges.lua")),
+    ("@model/zinter.lua", include_str!("model/zinter.lua")),
     ("@model/streams.lua", include_str!("model/streams.lua")),
 ];
 

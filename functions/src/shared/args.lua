@@ -114,6 +114,12 @@ function args.parse(spec, argv)
       out[rule.name] = value
     end
   end
+  for i = 1, #spec.required do
+    local rule = spec.options[spec.required[i]]
+    if out[rule.name] == nil then
+      errors.fail('BAD_ARGUMENT', spec.required[i] .. ' is missing: it takes ' .. rule.takes)
+    end
+  end
   return out
 end
 

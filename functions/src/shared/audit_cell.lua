@@ -8,8 +8,9 @@ local audit_cell = {}
 local NUMBERS = { 'clock', 'wake', 'configured', 'grants', 'generation', 'listen', 'grace', 'incarnation', 'class',
   'reserved', 'finished', 'failed', 'expired', 'cancelled', 'released' }
 
--- A cell that an earlier build made has none of these before the first one is drawn.
-local DRAWN = { 'leases', 'tokens' }
+-- A cell has none of these before the first one is drawn or counted.
+local DRAWN = { 'leases', 'tokens', 'queues', 'submitted', 'retried', 'requeued', 'started', 'withdrawn', 'blocked',
+  'emergencies' }
 
 function audit_cell.record(c, _, _, say)
   local call = redis.call
@@ -35,31 +36,18 @@ function audit_cell.record(c, _, _, say)
   return nil, 1
 end
 
--- What a cached shape asks for, or nil.
-local function request_of(shape)
-  local req, length = { require = {} }, 0
-  for letter, value in shape:gmatch('(%u)(%S+) ') do
-    length = length + #value + 2
-    if letter == 'P' then req.pool = value end
-    if letter == 'L' then req.pair = value end
-    if letter == 'R' then req.region = value end
-    if letter == 'Q' then req.require[#req.require + 1] = value end
-  end
-  if length == #shape then return req end
-end
-
 -- A cached shape has the classes that fit it. Items are shapes and their classes.
 function audit_cell.cache(c, position, budget, say)
   local call = redis.call
   local key = keys.match(c.root, c.generation)
-  local shapes = call('HKEYS', key)
-  table.sort(shapes)
+  local known = call('HKEYS', key)
+  table.sort(known)
   local at, used = tonumber(position or '0'), 0
-  while at < #shapes and used < budget do
+  while at < #known and used < budget do
     at = at + 1
-    local shape = shapes[at]
+    local shape = known[at]
     local page_of = shape:match('^%d+#(.*)$')
-    local req = request_of(page_of or shape)
+    local req = shapes.parse(page_of or shape)
     used = used + 1
     if not req then
       say('match cache: shape ' .. shape .. ' is not one')
@@ -77,17 +65,37 @@ function audit_cell.cache(c, position, budget, say)
       if cached ~= table.concat(found) then say('match cache: ' .. shape .. ' has other classes than fit it') end
     end
   end
-  return at < #shapes and string.format('%d', at) or nil, used
+  return at < #known and string.format('%d', at) or nil, used
 end
 
--- All grants are accounted for. `live` was counted over the whole cell.
-function audit_cell.balance(c, live, say)
+local function number(c, name)
+  return tonumber(redis.call('HGET', c.root, name) or '0') or 0
+end
+
+-- All grants, all jobs that were queued and all their tries are accounted for. What there is was counted over the whole
+-- cell: c.live jobs, c.tries of them from the queue, and c.waiting.
+function audit_cell.balance(c, say)
   local ended = 0
   for _, name in ipairs({ 'finished', 'failed', 'expired', 'cancelled', 'released' }) do
-    ended = ended + cell.counter(c, name)
+    ended = ended + number(c, name)
   end
-  if c.grants ~= ended + live then
-    say('counters: ' .. c.grants .. ' grants, but ' .. ended .. ' ended and ' .. live .. ' live jobs')
+  local requeued, withdrawn, started = number(c, 'requeued'), number(c, 'withdrawn'), number(c, 'started')
+  if c.grants + withdrawn ~= ended + requeued + c.live then
+    say('counters: ' .. c.grants .. ' grants and ' .. withdrawn .. ' withdrawn, but ' .. ended .. ' ended, ' .. requeued ..
+      ' requeued and ' .. c.live .. ' live jobs')
+  end
+  local queued = number(c, 'submitted') + number(c, 'retried') + requeued
+  if queued ~= c.waiting + started + withdrawn then
+    say('counters: ' .. queued .. ' submitted, retried or requeued, but ' .. c.waiting .. ' waiting, ' .. started ..
+      ' started and ' .. withdrawn .. ' withdrawn')
+  end
+  local tried = 0
+  for _, kind in ipairs(work.ENDS) do tried = tried + number(c, 'tries_' .. kind) end
+  if started ~= tried + c.tries then
+    say('counters: ' .. started .. ' tries started, but ' .. tried .. ' ended and ' .. c.tries .. ' are live')
+  end
+  if c.worked ~= c.tries - c.tries_lost then
+    say('counters: ' .. c.worked .. ' jobs in the work of nodes, but ' .. c.tries - c.tries_lost .. ' tries there')
   end
 end
 

@@ -19,7 +19,8 @@ end
 
 function kinds.l(c, rest, _, say)
   local call = redis.call
-  local lost = keys.lost(c.root, rest:match('^%S+'))
+  local incarnation, node = rest:match('^(%S+) (%S+)$')
+  local lost = keys.lost(c.root, incarnation or '')
   if not call('ZSCORE', lost, holds.SENTINEL) then return say('due list: l' .. rest .. ' has no holds') end
   local page = call('ZRANGE', lost, '0', LOST_LOOKED_AT - 1, 'WITHSCORES')
   c.skipped = c.skipped or #page / 2 == LOST_LOOKED_AT
@@ -28,8 +29,9 @@ function kinds.l(c, rest, _, say)
       local rec = jobs.read(c, page[i]:sub(2))
       if not rec then
         say('lost hold ' .. page[i] .. ': its job record is missing')
-      elseif not rec.status then
+      elseif not rec.status and rec.node == node then
         c.live = c.live + 1
+        if rec.kind == 'q' then c.tries, c.tries_lost = c.tries + 1, c.tries_lost + 1 end
       end
     end
   end
@@ -70,12 +72,12 @@ end
 local function box(key)
   return function(c, _, at, say)
     local first = redis.call('ZRANGE', key(c.root), '0', '0', 'WITHSCORES')
-    if not first[1] then return say('due list: a box that it names is empty') end
-    if tonumber(first[2]) < at then say('due list: the oldest entry of a box goes earlier than it says') end
+    -- One that was emptied before its time is found so when that comes.
+    if first[1] and tonumber(first[2]) < at then say('due list: the oldest entry of a box goes earlier than it says') end
   end
 end
 
-kinds.f, kinds.c = box(keys.failed), box(keys.cancelled)
+kinds.f, kinds.c, kinds.q = box(keys.failed), box(keys.cancelled), box(keys.delayed)
 
 function audit_due.list(c, position, budget, say)
   local offset = tonumber(position or '0')

@@ -69,12 +69,20 @@ local function hold(c, node, rt, member, score, due_ms, say)
   local state, deadline = holds.state(score)
   local rec = jobs.read(c, job)
   if not rec then return say(name .. ': its job record is missing') end
-  if rec.node ~= node then say(name .. ': its job is on ' .. rec.node) end
+  if rec.node ~= node then say(name .. ': its job is ' .. (jobs.place(rec) == '' and 'nowhere' or 'on ' .. rec.node)) end
   if redis.call('PTTL', keys.job(c.root, job)) >= 0 then say(name .. ': its job record is about to go') end
   if state == 'stopping' then
     if rec.status ~= 'cancelled' and rec.status ~= 'expired' then say(name .. ': it is stopping, but its job has not ended') end
   elseif rec.status then
     say(name .. ': its job is ' .. rec.status)
+  end
+  if rec.kind == 'q' and not rec.status then
+    tries.read(c, job, rec)
+    c.tries = c.tries + 1
+    local started = jobs.started(rec, score)
+    if not started or not work.has(c, node, job, rec.q, started, holds.is_asked(score)) then
+      say(name .. ': it is missing in the work of its node')
+    end
   end
   local session = rec.kind == 'b' and sessions.read_sticky(c, rec.session)
   if session and session.lease and session.lease.rider == member then deadline_of(c, rec.session, name, say) end
@@ -109,6 +117,7 @@ function audit_nodes.all(c, position, budget, say)
       if offset == 0 then
         description(c, node, rt, say)
         place(c, node, rt, nodes.held(c, node), say)
+        c.worked = c.worked + call('ZCARD', keys.work(c.root, node))
       end
       local page = call('ZRANGE', keys.slots(c.root, node), offset, offset + budget - used - 1, 'WITHSCORES')
       local due_ms = tonumber(call('ZSCORE', keys.due(c.root), 'h' .. node) or nil) or cell.NEVER

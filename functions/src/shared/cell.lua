@@ -2,8 +2,8 @@
 --
 -- R is a hash: schema, clock (the last time the cell saw), wake (no deadline in the due list is earlier),
 -- configured, grants (slots ever given), generation (of the class set), listen (someone waits until then),
--- grace (nothing is overdue until then), incarnation, class, leases and tokens (the last ones drawn), and one counter
--- per outcome.
+-- grace (nothing is overdue until then), incarnation, class, leases, tokens and queues (the last ones drawn), and one
+-- counter per outcome. What counts jobs from the queue (tries.lua) is there once there was one.
 
 local cell = {}
 
@@ -109,9 +109,9 @@ function cell.counter(c, name)
   return c.count or 0
 end
 
--- Sets a counter, and with it the clock.
-function cell.set_counter(c, name, value)
-  redis.call('HSET', c.root, 'clock', c.now_text, name, WHOLE:format(value))
+-- Sets a counter, and with it the clock and whatever else is given.
+function cell.set_counter(c, name, value, ...)
+  redis.call('HSET', c.root, 'clock', c.now_text, name, WHOLE:format(value), ...)
   c.counter, c.count = name, value
 end
 

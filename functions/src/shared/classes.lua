@@ -118,7 +118,7 @@ function classes.drop_if_empty(c, class)
   end
   call('ZREM', keys.classes(c.root), canonical(desc))
   next_generation(c)
-  call('DEL', keys.ready(c.root, class), keys.class(c.root, class))
+  call('DEL', keys.ready(c.root, class), keys.fits(c.root, class), keys.class(c.root, class))
 end
 
 classes.canonical = canonical

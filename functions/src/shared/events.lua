@@ -7,7 +7,8 @@
 local events = {}
 
 -- Types that are written only where the setting events is `all`.
-local OF_EVERY_JOB = { job_dispatched = true, job_completed = true, job_cancelled = true }
+local OF_EVERY_JOB = { job_submitted = true, job_started = true, job_dispatched = true, job_completed = true,
+  job_cancelled = true }
 
 -- The places of an event after its id.
 events.FIELDS = { 'type', 'ts', 'node', 'job', 'session', 'detail' }

@@ -5,6 +5,7 @@
 --   deadline                      reserved    dispatched, the node must acknowledge by then
 --   10^13 + deadline              dispatched  without ACK: the node may run it, and must have stopped by then
 --   2 * 10^13 + deadline          running     acknowledged; the run limit
+--   2.5 * 10^13 + deadline        running     and asked to stop, to make room
 --   3 * 10^13                     stopping    ended for everyone but the node, which is told to stop it
 --   4 * 10^13                     a seat that nobody sits in
 
@@ -12,6 +13,8 @@ local holds = {}
 
 holds.DISPATCHED = 10000000000000
 holds.RUNNING = 20000000000000
+holds.ASKED = 25000000000000
+holds.ASKED_TEXT = '25000000000000'
 holds.STOPPING = 30000000000000
 holds.STOPPING_TEXT = '30000000000000'
 holds.SEAT_TEXT = '40000000000000'
@@ -25,8 +28,14 @@ end
 function holds.state(score)
   if score < holds.DISPATCHED then return 'reserved', score end
   if score < holds.RUNNING then return 'dispatched', score - holds.DISPATCHED end
-  if score < holds.STOPPING then return 'running', score - holds.RUNNING end
+  if score < holds.ASKED then return 'running', score - holds.RUNNING end
+  if score < holds.STOPPING then return 'running', score - holds.ASKED end
   return 'stopping'
+end
+
+-- Whether a job that runs was asked to stop.
+function holds.is_asked(score)
+  return score >= holds.ASKED and score < holds.STOPPING
 end
 
 -- The score of a job's hold on a node, or nil.
@@ -46,19 +55,20 @@ function holds.of_jobs(c, node)
   return redis.call('ZCOUNT', keys.slots(c.root, node), '-inf', holds.STOPPING_TEXT)
 end
 
--- The jobs a node must stop, at most 64.
+-- The jobs a node must stop, at most 64: those that make room, then those that have ended for everyone else.
 function holds.to_stop(c, node)
-  local stop = redis.call('ZRANGEBYSCORE', keys.slots(c.root, node), holds.STOPPING_TEXT, holds.STOPPING_TEXT,
+  local stop = redis.call('ZRANGEBYSCORE', keys.slots(c.root, node), holds.ASKED_TEXT, holds.STOPPING_TEXT,
     'LIMIT', '0', '64')
   for i = 1, #stop do stop[i] = stop[i]:sub(2) end
   return stop
 end
 
--- The bounds of the three bands that have deadlines.
+-- The bounds of the bands that have deadlines.
 local BANDS = {
   { 0, '-inf', '(10000000000000' },
   { holds.DISPATCHED, '10000000000000', '(20000000000000' },
-  { holds.RUNNING, '20000000000000', '(30000000000000' },
+  { holds.RUNNING, '20000000000000', '(25000000000000' },
+  { holds.ASKED, holds.ASKED_TEXT, '(30000000000000' },
 }
 
 -- The earliest deadline of a node's holds, or nil.
@@ -103,6 +113,7 @@ end
 function holds.abandon(c, node, incarnation)
   local call = redis.call
   local slots = keys.slots(c.root, node)
+  work.abandon(c, node, incarnation)
   if call('ZCARD', slots) > 1 then
     cell.due(c, 'l' .. incarnation .. ' ' .. node, c.now)
     call('RENAME', slots, keys.lost(c.root, incarnation))

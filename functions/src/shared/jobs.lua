@@ -6,6 +6,9 @@
 -- less its ttl (without ACK: when it was dispatched); extend, which moves the limit, writes it down first. What its node
 -- completed without ACK and without s was started when it was dispatched.
 --
+-- A job that came from the queue has also q, its wishes and tries, and l, how its last try ended if it went back
+-- (tries.lua); while it waits its node is jobs.NOWHERE.
+--
 -- The ordinal is the value of the cell's counter of that status with this job in it. It makes counting idempotent:
 -- whoever finishes an interrupted call can tell whether the job was counted.
 
@@ -13,8 +16,11 @@ local jobs = {}
 
 local PACKED = '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$'
 
+-- The node of a job that waits for one. No id has this byte.
+jobs.NOWHERE = '\1'
+
 -- kind is 'd' for a job that was dispatched, 'b' for one that was dispatched into its session's seat, 'r' for a
--- reservation; grant is the number of the grant that made it.
+-- reservation, 'q' for one from the queue; grant is the number of the grant that made it.
 function jobs.pack(node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, session)
   return node .. ' ' .. class .. ' ' .. kind .. ' ' .. created .. ' ' .. ack_ms .. ' ' .. ttl_ms .. ' ' .. grant ..
     ' ' .. src .. ' ' .. tgt .. ' ' .. session
@@ -22,10 +28,11 @@ end
 
 local function unpack_record(packed, final, started)
   local node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, session = packed:match(PACKED)
-  local status, ended, ordinal
-  if final then status, ended, ordinal = final:match('^(%S+) (%S+) (%S+)$') end
+  local status, ended, ordinal, on_node
+  if final then status, ended, ordinal, on_node = final:match('^(%S+) (%S+) (%S+) ?(%S*)$') end
   return { node = node, class = class, kind = kind, created = created, ack_ms = ack_ms, ttl_ms = ttl_ms, grant = grant,
-    src = src, tgt = tgt, session = session, status = status, ended = ended, ordinal = ordinal, started = started }
+    src = src, tgt = tgt, session = session, status = status, ended = ended, ordinal = ordinal, on_node = on_node,
+    started = started }
 end
 
 -- The record without payload and result, or nil.
@@ -62,6 +69,7 @@ end
 
 -- When a job with this hold was started, as text; nil when it was not.
 function jobs.started(rec, score)
+  if not score then return nil end
   local state, deadline = holds.state(score)
   if state == 'running' then return rec.started or string.format('%d', deadline - rec.ttl_ms) end
 end
@@ -81,20 +89,21 @@ end
 
 -- Writes the end of a job with this hold (status, reason, result, its box, the counter and an event) and announces it.
 -- Idempotent when `rec` has a status already: then it only makes sure that all of it was written, and keeps its entry in
--- the box from now on.
-function jobs.finish(c, job, rec, score, status, reason, result)
+-- the box from now on. `count_with`, for a job from the queue, is how its try ended: it is counted with the job.
+function jobs.finish(c, job, rec, score, status, reason, result, count_with)
   local call = redis.call
   local key = keys.job(c.root, job)
   local count = cell.counter(c, rec.status or status)
   local ordinal = tonumber(rec.ordinal) or count + 1
   if not rec.status then
     local final = status .. ' ' .. c.now_text .. ' ' .. string.format('%d', ordinal)
+    if rec.on_node then final = final .. ' ' .. rec.on_node end
     if not (COMPLETED[status] and rec.ack_ms == '0') then
       local started = jobs.started(rec, score)
       if started then call('HSET', key, 's', started) end
     end
     if reason then call('HSET', key, 'e', reason) end
-    events.of_job(c, EVENTS[status], rec.node, job, jobs.session(rec), reason)
+    events.of_job(c, EVENTS[status], jobs.place(rec), job, jobs.session(rec), reason)
     if result then
       call('HSET', key, 'f', final, 'r', result)
     else
@@ -109,18 +118,30 @@ function jobs.finish(c, job, rec, score, status, reason, result)
     call('ZADD', box, string.format('%d', c.now + keep_ms), member)
     cell.due(c, due, c.now + keep_ms)
   end
-  if count < ordinal then cell.set_counter(c, rec.status, ordinal) end
+  if count < ordinal then
+    if count_with then
+      local with = string.format('%d', (call('HGET', c.root, count_with) or 0) + 1)
+      cell.set_counter(c, rec.status, ordinal, count_with, with)
+    else
+      cell.set_counter(c, rec.status, ordinal)
+    end
+  end
 end
 
--- The session a job was dispatched for; a reservation has none.
+-- The session a job was dispatched for; a reservation and a job from the queue have none.
 function jobs.session(rec)
-  return rec.kind ~= 'r' and rec.session or ''
+  return (rec.kind == 'd' or rec.kind == 'b') and rec.session or ''
+end
+
+-- The node a job is on, empty while it waits for one.
+function jobs.place(rec)
+  return rec.node ~= jobs.NOWHERE and rec.node or ''
 end
 
 -- The fields of a job item.
 function jobs.item(job, rec, deadline)
   return { 'job_id', job, 'payload', rec.payload or '', 'session_id', jobs.session(rec), 'src_lang', rec.src,
-    'tgt_lang', rec.tgt, 'attempt', 1, 'deadline_ts', deadline }
+    'tgt_lang', rec.tgt, 'attempt', rec.q and rec.q.attempt or 1, 'deadline_ts', deadline }
 end
 
 return jobs

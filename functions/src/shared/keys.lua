@@ -21,6 +21,13 @@ function keys.session(root, session) return root .. ':session:' .. session end
 function keys.due(root) return root .. ':due' end
 function keys.lost(root, incarnation) return root .. ':lost:' .. incarnation end
 function keys.failed(root) return root .. ':failed' end
+function keys.queues(root) return root .. ':queues' end
+function keys.queue(root, number) return root .. ':queue:' .. number end
+function keys.heads(root) return root .. ':heads' end
+function keys.delayed(root) return root .. ':delayed' end
+function keys.fits(root, class) return root .. ':fits:' .. class end
+function keys.work(root, node) return root .. ':node:work:' .. node end
+function keys.admission(root, node) return root .. ':node:admission:' .. node end
 function keys.cancelled(root) return root .. ':cancelled' end
 -- No key of this name is ever written: see cell.guard.
 function keys.none(root) return root .. ':none' end

@@ -8,19 +8,6 @@ match.PAGE = 512
 -- A cache that grows beyond this starts anew.
 local SHAPES_MAX = 1000
 
--- A letter and a value for each constraint. Values have no spaces, so a space ends each, and no two requests share a
--- shape. Labels are taken in the caller's order.
-local function shape(req, pool)
-  local text = ''
-  if pool then text = 'P' .. pool .. ' ' end
-  if req.pair then text = text .. 'L' .. req.pair .. ' ' end
-  if req.region then text = text .. 'R' .. req.region .. ' ' end
-  if req.require then
-    for _, label in ipairs(req.require) do text = text .. 'Q' .. label .. ' ' end
-  end
-  return text
-end
-
 -- The attribute sets of a request, as keys; `upto` leaves out what comes after 'pair' or 'region'.
 function match.attributes(c, req, pool, upto)
   local out = { keys.attr(c.root, pool and 'pool:' .. pool or 'all') }
@@ -75,7 +62,7 @@ end
 -- The classes that fit, as one string of classes.WIDTH characters each, and on how many pages they stand. `further` asks
 -- for the page so many after the one to start with.
 function match.classes(c, req, pool, further)
-  local field = shape(req, pool)
+  local field = shapes.text(req, pool)
   local found = lookup(c, field)
   if not found then
     resolve(c, req, pool, field)

@@ -3,6 +3,7 @@
 --   h<node>                no hold of the node has an earlier deadline within the horizon
 --   l<incarnation> <node>  holds of an incarnation that ended, to be settled in pages
 --   s<session>             the end of a session's lease
+--   q                      the first of the jobs whose time has not come
 --   f, c                   the boxes of failed and expired, and of cancelled jobs: when the oldest entry goes
 
 local settle = {}
@@ -55,8 +56,12 @@ local function expire(c, node, rt, job, score)
   local call = redis.call
   local state = holds.state(score)
   local rec = jobs.read(c, job)
-  if rec then jobs.finish(c, job, rec, score, 'expired', UNHEARD[state]) end
-  if state == 'running' then
+  local is_elsewhere = rec and rec.node ~= node
+  if rec and not is_elsewhere then tries.finish_any(c, node, job, rec, score, 'expired', UNHEARD[state]) end
+  if is_elsewhere then
+    -- Left by an interrupted call, after which the job went on elsewhere.
+    holds.free(c, node, rt, 'j' .. job)
+  elseif state == 'running' then
     call('ZADD', keys.slots(c.root, node), 'XX', holds.STOPPING_TEXT, 'j' .. job)
     cell.announce(c, node)
   else
@@ -85,7 +90,8 @@ end
 
 function kinds.l(c, rest, budget)
   local call = redis.call
-  local lost = keys.lost(c.root, rest:match('^%S+'))
+  local incarnation, node = rest:match('^(%S+) (%S+)$')
+  local lost = keys.lost(c.root, incarnation)
   local page = call('ZRANGE', lost, '0', budget - 1, 'WITHSCORES')
   local settled = 0
   for i = 1, #page, 2 do
@@ -97,9 +103,14 @@ function kinds.l(c, rest, budget)
     elseif page[i] ~= holds.SENTINEL then
       local job = page[i]:sub(2)
       local rec = jobs.read(c, job)
-      if rec then jobs.finish(c, job, rec, tonumber(page[i + 1]), 'expired', 'node lost') end
-      if rec and rec.kind == 'b' then leases.lose_if(c, rec.session, nil, page[i]) end
-      jobs.let_go(c, job)
+      local score = tonumber(page[i + 1])
+      if rec and rec.kind == 'q' then
+        tries.lose(c, node, job, rec, score)
+      else
+        if rec then jobs.finish(c, job, rec, score, 'expired', 'node lost') end
+        if rec and rec.kind == 'b' then leases.lose_if(c, rec.session, nil, page[i]) end
+        jobs.let_go(c, job)
+      end
       call('ZREM', lost, page[i])
       settled = settled + 1
     end
@@ -126,17 +137,37 @@ function kinds.s(c, session)
   return 1
 end
 
+-- Notes when the first entry of a sorted set of times is due.
+local function note_first(c, member, key)
+  local first = redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')
+  if first[2] then
+    cell.due_at(c, member, tonumber(first[2]))
+  else
+    redis.call('ZREM', keys.due(c.root), member)
+  end
+end
+
+-- Puts the jobs whose time has come into their queues.
+function kinds.q(c, _, budget)
+  local call = redis.call
+  local delayed = keys.delayed(c.root)
+  local page = call('ZRANGEBYSCORE', delayed, '-inf', c.now_text, 'LIMIT', '0', budget)
+  for _, job in ipairs(page) do
+    local rec = tries.waiting(c, job)
+    if rec and rec.node == jobs.NOWHERE then queues.put(c, job, rec.q) end
+    call('ZREM', delayed, job)
+  end
+  note_first(c, 'q', delayed)
+  c.settled = c.settled + #page
+  return math.max(1, #page)
+end
+
 -- Takes entries whose record has gone out of a box.
 local function trim(c, member, box, budget)
   local call = redis.call
   local old = call('ZRANGEBYSCORE', box, '-inf', c.now_text, 'LIMIT', '0', budget)
   for _, entry in ipairs(old) do call('ZREM', box, entry) end
-  local first = call('ZRANGE', box, '0', '0', 'WITHSCORES')
-  if first[2] then
-    cell.due_at(c, member, tonumber(first[2]))
-  else
-    call('ZREM', keys.due(c.root), member)
-  end
+  note_first(c, member, box)
   return math.max(1, #old)
 end
 

@@ -2,17 +2,24 @@
 
 local word = {}
 
--- The record and the node's runtime when the word may be heard. A live record without a hold is one whose node was
--- lost and that is about to be settled: its status is given as expired.
+-- The record, the node's runtime and the status when the word may be heard. A live record without a hold is one whose node
+-- was lost and that is about to be settled: its status is what it will be. A job that went back to its queue was on the
+-- node it came from.
 function word.on_job(c, job, node, incarnation)
   local rt = nodes.read(c, node)
   local rec = jobs.read(c, job)
   cell.guard(c)
   if not rt then errors.unknown_node(node) end
   if not rec or rec.status == 'released' then errors.no_such_job(job) end
-  if rec.node ~= node then errors.node_mismatch(job, rec.node) end
+  local at, status = rec.node, rec.status or 'expired'
+  if rec.kind == 'q' then
+    tries.read(c, job, rec)
+    status = rec.status or tries.fate(rec)
+    if tries.is_waiting(rec) then at, status = rec.last and rec.last.node or jobs.NOWHERE, 'pending' end
+  end
+  if at ~= node and at ~= jobs.NOWHERE then errors.node_mismatch(job, at) end
   if nodes.is_lost(rt) or (incarnation and incarnation ~= tonumber(rt.incarnation)) then errors.stale_node(node) end
-  return rec, rt, rec.status or 'expired'
+  return rec, rt, status
 end
 
 -- The incarnation given with a word about a job that is held is the node's own.

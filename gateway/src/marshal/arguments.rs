@@ -77,8 +77,8 @@ pub fn arguments(
         if values.is_empty() {
             match (&argument.http_default, &argument.keyword) {
                 (Some(default), _) => values.push(Bytes::from_static(default.as_bytes())),
-                (None, Some(_)) => continue,
-                (None, None) => {
+                (None, Some(_)) if !argument.required => continue,
+                (None, _) => {
                     return Err(Problem::bad_argument(format!(
                         "{} is missing: it takes {}",
                         argument.name,

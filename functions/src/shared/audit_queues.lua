@@ -1,0 +1,102 @@
+-- Audits the queues: their heads, the jobs that wait in them or for their time, and which classes may run them.
+
+local audit_queues = {}
+
+-- A job that waits has a record that says so.
+local function waiting(c, job, name, say)
+  local rec = tries.record(c, job)
+  c.waiting = c.waiting + 1
+  if not rec then return say(name .. ': its record is missing') end
+  if not tries.is_waiting(rec) then return say(name .. ': it does not wait') end
+  if redis.call('PTTL', keys.job(c.root, job)) >= 0 then say(name .. ': its record is about to go') end
+  return rec
+end
+
+local function head(c, number, shape, say)
+  local call = redis.call
+  local first = call('ZRANGE', keys.queue(c.root, number), '0', '0', 'WITHSCORES')
+  local score = call('ZSCORE', keys.heads(c.root), number)
+  if not queues.wishes(shape) then say('queue ' .. number .. ': its wishes can not be read') end
+  if not first[1] then return say('queue ' .. number .. ': it is empty') end
+  if not score or tonumber(score) ~= tonumber(first[2]) then say('queue ' .. number .. ': its head is not its first job') end
+end
+
+-- Items are queues and their jobs. A position is a queue's number and how many of its jobs were looked at.
+function audit_queues.all(c, position, budget, say)
+  local call = redis.call
+  local from, offset, used = nil, 0, 0
+  if position then from, offset = position:match('^(%d+) (%d+)$') end
+  offset = tonumber(offset)
+  if not position and call('ZCARD', keys.heads(c.root)) ~= call('ZCARD', keys.queues(c.root)) then
+    say('queues: there are other heads than queues')
+  end
+  while used < budget do
+    local found = call('ZRANGEBYSCORE', keys.queues(c.root), from or '-inf', '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
+    local shape = found[1]
+    if not shape then return nil, used end
+    local number = string.format('%d', found[2])
+    if number ~= from then offset = 0 end
+    if offset == 0 then
+      head(c, number, shape, say)
+      used = used + 1
+    end
+    local page = call('ZRANGE', keys.queue(c.root, number), offset, offset + budget - used, 'WITHSCORES')
+    for i = 1, #page, 2 do
+      local name = 'job ' .. page[i] .. ' in queue ' .. number
+      local rec = waiting(c, page[i], name, say)
+      if rec and rec.q.shape ~= shape then say(name .. ': it asks for something else') end
+      if rec and tonumber(page[i + 1]) ~= tonumber(queues.score(rec.q)) then say(name .. ': it is not in its place') end
+    end
+    local is_over = #page / 2 <= budget - used
+    used = used + #page / 2
+    if is_over then
+      from, offset = string.format('%d', number + 1), 0
+    else
+      from, offset = number, offset + #page / 2
+    end
+  end
+  return from .. ' ' .. string.format('%d', offset), used
+end
+
+function audit_queues.delayed(c, position, budget, say)
+  local offset = tonumber(position or '0')
+  local page = redis.call('ZRANGE', keys.delayed(c.root), offset, offset + budget - 1)
+  if page[1] and not redis.call('ZSCORE', keys.due(c.root), 'q') then
+    say('due list: q is missing, though jobs wait for their time')
+  end
+  for _, job in ipairs(page) do
+    local name = 'job ' .. job .. ' before its time'
+    local rec = waiting(c, job, name, say)
+    if rec and queues.has(c, job, rec.q) then say(name .. ': it is in its queue as well') end
+  end
+  if #page < budget then return nil, #page end
+  return string.format('%d', offset + #page), #page
+end
+
+-- What is cached of a class is what fits it. Items are classes, and the queues for each.
+function audit_queues.fits(c, position, budget, say)
+  local call = redis.call
+  local at, used = tonumber(position or '0'), 0
+  while used < budget do
+    local found = call('ZRANGE', keys.classes(c.root), at, at, 'WITHSCORES')
+    if not found[1] then return nil, used end
+    at, used = at + 1, used + 1
+    local class = classes.code(tonumber(found[2]), tonumber(found[1]:match('^%d+')))
+    local looked_at = call('ZSCORE', keys.fits(c.root, class), '#')
+    local desc = classes.read(c, class)
+    if looked_at and desc then
+      local page = call('ZRANGEBYSCORE', keys.queues(c.root), '-inf', looked_at, 'WITHSCORES', 'LIMIT', '0', queues.MAX)
+      used = used + #page / 2
+      for i = 1, #page, 2 do
+        local wishes = queues.wishes(page[i])
+        local is_in = call('ZSCORE', keys.fits(c.root, class), page[i + 1]) ~= false
+        if wishes and is_in ~= classes.fits(desc, wishes) then
+          say('class ' .. class .. ': that it fits queue ' .. page[i + 1] .. ' is said wrongly')
+        end
+      end
+    end
+  end
+  return string.format('%d', at), used
+end
+
+return audit_queues

@@ -1,0 +1,180 @@
+-- Queues of jobs that wait for a node. There is one for each shape of wishes (pool, pair, region, labels), so that jobs
+-- which a node can't run are not in the way of those it can.
+--
+-- R:queues maps a shape to the queue's number, which is never drawn again; R:queue:<number> has its jobs, the next one
+-- first; R:heads has the score of each queue's first job. A queue goes with its last job. R:fits:<class> is a cache: the
+-- queues whose jobs the class may run, and '#', up to which number queues were looked at. R:delayed has the jobs whose time
+-- has not come, by when it will, and stands in the due list as q.
+
+local queues = {}
+
+-- A score is priority * 2^42 + the number of the submission: urgent ones first, then the oldest.
+local PRIORITY = 4398046511104
+
+-- So many queues may have jobs when a further one is asked for.
+queues.MAX = 1000
+-- Numbers of queues that went are left in the cache until there are so many.
+local FITS_MAX = 2048
+local PAGE = 256
+local LOOKED_AT = '#'
+
+-- The shape of no wishes: a member that is empty would be hard to see.
+local ANYWHERE = '-'
+
+function queues.shape(wishes)
+  local sorted = { pair = wishes.pair, region = wishes.region, require = classes.list(classes.joined(wishes.require)) }
+  local text = shapes.text(sorted, wishes.pool)
+  return text ~= '' and text or ANYWHERE
+end
+
+-- What the jobs of a queue ask for.
+function queues.wishes(shape)
+  return shape == ANYWHERE and {} or shapes.parse(shape)
+end
+
+function queues.score(q)
+  return string.format('%d', q.priority * PRIORITY + q.seq)
+end
+
+-- The number of a job's queue as text, or nil when there is none.
+local function number_of(c, shape)
+  local number = redis.call('ZSCORE', keys.queues(c.root), shape)
+  return number and string.format('%d', number) or nil
+end
+
+-- Whether a job of these wishes would need a queue that there is no room for.
+function queues.is_full(c, shape)
+  return not number_of(c, shape) and redis.call('ZCARD', keys.queues(c.root)) >= queues.MAX
+end
+
+-- Puts a job into its queue, at the place its priority and its age give it.
+function queues.put(c, job, q)
+  local call = redis.call
+  local number = number_of(c, q.shape)
+  if not number then
+    number = string.format('%d', (call('HGET', c.root, 'queues') or 0) + 1)
+    call('HSET', c.root, 'queues', number)
+    call('ZADD', keys.queues(c.root), number, q.shape)
+  end
+  local score = queues.score(q)
+  call('ZADD', keys.queue(c.root, number), score, job)
+  call('ZADD', keys.heads(c.root), 'LT', score, number)
+end
+
+-- Keeps a job back until its time comes.
+function queues.delay(c, job, at)
+  redis.call('ZADD', keys.delayed(c.root), string.format('%d', at), job)
+  cell.due(c, 'q', at)
+end
+
+-- Makes the head of a queue what it is, and ends the queue when it is empty.
+function queues.mend(c, number, shape)
+  local call = redis.call
+  local first = call('ZRANGE', keys.queue(c.root, number), '0', '0', 'WITHSCORES')
+  if first[1] then
+    call('ZADD', keys.heads(c.root), first[2], number)
+  else
+    call('ZREM', keys.heads(c.root), number)
+    if shape then call('ZREM', keys.queues(c.root), shape) end
+  end
+end
+
+-- Whether a job waits in its queue.
+function queues.has(c, job, q)
+  local number = number_of(c, q.shape)
+  return number ~= nil and redis.call('ZSCORE', keys.queue(c.root, number), job) ~= false
+end
+
+-- Whether a job waits in its queue, or for its time.
+function queues.knows(c, job, q)
+  return redis.call('ZSCORE', keys.delayed(c.root), job) ~= false or queues.has(c, job, q)
+end
+
+-- The shape of a queue, or nil.
+local function shape_of(c, number)
+  return redis.call('ZRANGEBYSCORE', keys.queues(c.root), number, number)[1]
+end
+
+-- Takes an entry that is no waiting job out of a queue.
+function queues.drop(c, number, job)
+  redis.call('ZREM', keys.queue(c.root, number), job)
+  queues.mend(c, number, shape_of(c, number))
+end
+
+-- Takes a job out, wherever it waits.
+function queues.remove(c, job, q)
+  local call = redis.call
+  local number = number_of(c, q.shape)
+  if number then
+    call('ZREM', keys.queue(c.root, number), job)
+    queues.mend(c, number, q.shape)
+  end
+  call('ZREM', keys.delayed(c.root), job)
+end
+
+-- Brings the cache of a class up to date: every queue is held against it once.
+local function update_fits(c, class, desc)
+  local call = redis.call
+  local key = keys.fits(c.root, class)
+  local last = tonumber(call('HGET', c.root, 'queues') or '0')
+  local seen = tonumber(call('ZSCORE', key, LOOKED_AT) or '0')
+  if seen == last then return key end
+  if call('ZCARD', key) > FITS_MAX then
+    call('DEL', key)
+    seen = 0
+  end
+  for _ = 1, queues.MAX do
+    local page = call('ZRANGEBYSCORE', keys.queues(c.root), '(' .. string.format('%d', seen), '+inf', 'WITHSCORES', 'LIMIT',
+      '0', PAGE)
+    for i = 1, #page, 2 do
+      if classes.fits(desc, queues.wishes(page[i])) then call('ZADD', key, page[i + 1], page[i + 1]) end
+    end
+    seen = #page < 2 * PAGE and last or tonumber(page[#page])
+    if seen == last then break end
+  end
+  call('ZADD', key, string.format('%d', last), LOOKED_AT)
+  return key
+end
+
+-- One queue among those that are merged: its jobs, a page at a time.
+local function open_queue(c, number)
+  local queue = { key = keys.queue(c.root, number), number = number, offset = 0, at = 1, page = {} }
+  function queue.current()
+    if queue.at > #queue.page and not queue.is_over then
+      queue.page = redis.call('ZRANGE', queue.key, queue.offset, queue.offset + 15, 'WITHSCORES')
+      queue.offset, queue.at, queue.is_over = queue.offset + 16, 1, #queue.page < 32
+    end
+    return queue.page[queue.at], tonumber(queue.page[queue.at + 1] or nil)
+  end
+  return queue
+end
+
+-- Calls visit(job, number of its queue) for the jobs that a class may run, the most urgent and oldest first over all its queues, until it
+-- returns true or `limit` jobs were visited. Heads that are not what they should be are mended on the way.
+function queues.each(c, class, desc, limit, visit)
+  if not c.exists then return end
+  local heads = redis.call('ZINTER', '2', keys.heads(c.root), update_fits(c, class, desc), 'WEIGHTS', '1', '0', 'WITHSCORES')
+  local open, next_head = {}, 1
+  for _ = 1, limit do
+    local best, best_job, best_score
+    for _, queue in ipairs(open) do
+      local job, score = queue.current()
+      if job and (not best or score < best_score) then best, best_job, best_score = queue, job, score end
+    end
+    while heads[next_head] and (not best or tonumber(heads[next_head + 1]) < best_score) do
+      local queue = open_queue(c, heads[next_head])
+      local job, score = queue.current()
+      if score ~= tonumber(heads[next_head + 1]) then
+        queues.mend(c, queue.number, shape_of(c, queue.number))
+      end
+      open[#open + 1] = queue
+      next_head = next_head + 2
+      if job and (not best or score < best_score) then best, best_job, best_score = queue, job, score end
+    end
+    if not best then return end
+    best.at = best.at + 2
+    if visit(best_job, best.number) then return end
+  end
+end
+
+return queues

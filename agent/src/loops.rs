@@ -13,6 +13,8 @@ use crate::complaints::Complaints;
 use crate::pace::{Backoff, jittered};
 use crate::sample::Sample;
 
+/// When the first heartbeat is sent.
+const FIRST_HEARTBEAT: Duration = Duration::from_secs(1);
 /// How long a take waits for a job: shorter than proxies and gateways wait.
 const TAKE_WAIT: Duration = Duration::from_secs(20);
 /// The same while the node is drained.
@@ -28,6 +30,11 @@ fn backoff() -> Backoff {
 pub(crate) async fn heartbeat(agent: Arc<Agent>) {
     let mut complaints = Complaints::about("a heartbeat");
     let mut tries = backoff();
+    // Registering was a word of presence, and a processor's use is seen only after a while.
+    let first = FIRST_HEARTBEAT.min(agent.node.standing().heartbeat_ttl / 3);
+    if agent.is_closing_within(first).await {
+        return;
+    }
     loop {
         let epoch = agent.node.standing().epoch;
         let pause = match agent.node.say_in(epoch, heartbeat_call(&agent).await).await {

@@ -1,6 +1,7 @@
 //! This machine's own figures.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use sysinfo::{MemoryRefreshKind, Pid, ProcessRefreshKind, ProcessesToUpdate, System};
@@ -9,6 +10,8 @@ use super::gpu::{self, Gpu};
 use super::{Sample, percent};
 use crate::payload::Capacity;
 
+/// A sample is not taken again within this.
+const FRESH: Duration = Duration::from_millis(500);
 const MB: u64 = 1024 * 1024;
 
 /// What the agent and everything it started use, as a share of the whole machine.
@@ -26,6 +29,7 @@ pub struct OwnUse {
 
 pub(super) struct Machine {
     system: System,
+    last: Option<(Instant, Sample)>,
     gpus: gpu::Probe,
 }
 
@@ -37,11 +41,24 @@ impl Machine {
         system.refresh_memory();
         Self {
             system,
+            last: None,
             gpus: gpu::Probe::default(),
         }
     }
 
+    /// What is so now, or was a moment ago: over too short a time a processor is either idle or busy.
     pub(super) fn sample(&mut self) -> Sample {
+        if let Some((at, sample)) = self.last
+            && at.elapsed() < FRESH
+        {
+            return sample;
+        }
+        let sample = self.look();
+        self.last = Some((Instant::now(), sample));
+        sample
+    }
+
+    fn look(&mut self) -> Sample {
         let system = &mut self.system;
         system.refresh_cpu_usage();
         system.refresh_memory_specifics(MemoryRefreshKind::everything());

@@ -25,14 +25,8 @@ pub enum Stop {
     Shutdown,
 }
 
-/// A wish, and how often it was said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wish {
-    /// None while the run may go on.
-    pub stop: Option<Stop>,
-    /// A job whose stop failed may be asked for again.
-    pub times: u64,
-}
+/// What is wanted of a run: nothing while it may go on.
+pub type Wish = Option<Stop>;
 
 /// All runs, by their numbers.
 #[derive(Default)]
@@ -183,11 +177,12 @@ impl Books {
 impl Entry {
     /// What was lost stays lost, whoever wants what afterwards.
     fn want(&self, stop: Stop) {
-        self.wish.send_modify(|wish| {
-            if wish.stop != Some(Stop::Lost) {
-                wish.stop = Some(stop);
+        self.wish.send_if_modified(|wish| {
+            let is_news = *wish != Some(stop) && *wish != Some(Stop::Lost);
+            if is_news {
+                *wish = Some(stop);
             }
-            wish.times += 1;
+            is_news
         });
     }
 }
@@ -202,8 +197,8 @@ mod tests {
         let (_, first) = books.enter("job", 1);
         let (_, second) = books.enter("job", 1);
         assert!(books.ask("job", 1));
-        assert_eq!(first.borrow().stop, None);
-        assert_eq!(second.borrow().stop, Some(Stop::Asked));
+        assert_eq!(*first.borrow(), None);
+        assert_eq!(*second.borrow(), Some(Stop::Asked));
         assert!(!books.ask("other", 1));
         assert!(!books.ask("job", 2));
     }
@@ -216,13 +211,10 @@ mod tests {
         books.note_processes(old, true);
         books.note_processes(new, true);
         books.abandon_all_but(2);
-        assert_eq!(
-            (wish.borrow().stop, kept.borrow().stop),
-            (Some(Stop::Lost), None)
-        );
+        assert_eq!((*wish.borrow(), *kept.borrow()), (Some(Stop::Lost), None));
         assert_eq!(books.foreign(2), 1);
         books.stop_all(Stop::Shutdown);
-        assert_eq!(wish.borrow().stop, Some(Stop::Lost));
+        assert_eq!(*wish.borrow(), Some(Stop::Lost));
         books.note_processes(old, false);
         assert_eq!(
             (books.foreign(2), books.count_alive(), books.count()),

@@ -32,6 +32,7 @@ pub struct Guarded {
     reader: JoinHandle<()>,
     state: Arc<StateDir>,
     record: Record,
+    pid: i32,
     grace: Duration,
     began: Instant,
 }
@@ -71,6 +72,7 @@ impl Guarded {
             tail,
             state: Arc::clone(state),
             record,
+            pid: 0,
             grace: Duration::from_millis(order.grace_ms),
             began: Instant::now(),
         };
@@ -94,6 +96,7 @@ impl Guarded {
         }
         match self.next_word().await {
             Some(Said::Started { pid }) => {
+                self.pid = pid;
                 self.record.leader = Identity::of(pid);
                 // The guardian's own record is there already, and its number is enough to find the job.
                 let _ = self.state.write(&self.record);
@@ -112,7 +115,7 @@ impl Guarded {
 
     /// The number of the command and its group.
     pub fn pid(&self) -> i32 {
-        self.record.leader.map_or(0, |leader| leader.pid)
+        self.pid
     }
 
     /// Has it terminated, and killed when its grace is over. Saying it again changes nothing.

@@ -82,7 +82,7 @@ async fn carry_out(
     number: u64,
     mut wishes: watch::Receiver<Wish>,
 ) -> Option<Report> {
-    if let Some(stop) = wishes.borrow_and_update().stop {
+    if let Some(stop) = *wishes.borrow_and_update() {
         return Report::of_stop(stop, item.source, None);
     }
     let job = &item.job;
@@ -136,8 +136,7 @@ async fn watch_over(
         tokio::select! {
             _ = guarded.ended() => break,
             Ok(()) = wishes.changed() => {
-                // A wish of the cell that is said again does not prolong the wait of the first.
-                if let Some(stop) = wishes.borrow_and_update().stop {
+                if let Some(stop) = *wishes.borrow_and_update() {
                     cause = match cause {
                         Some(Cause::Limit) if stop == Stop::Asked => cause,
                         _ => Some(Cause::Wish(stop)),
@@ -148,7 +147,7 @@ async fn watch_over(
             () = sleep_until(give_up_at.unwrap_or(limit)), if give_up_at.is_some() => {
                 tracing::error!(job = item.job, pid = guarded.pid(), "its processes can't be ended");
                 if cause == Some(Cause::Wish(Stop::Asked)) {
-                    Report::StopFailed.deliver(agent, item).await;
+                    tell_that_it_can_not_be_stopped(agent, item).await;
                 }
                 give_up_at = Some(Instant::now() + agent.settings.stop_grace + agent.settings.kill_wait);
             }
@@ -192,6 +191,19 @@ fn report(
         }
         None if outcome.is_success() => Some(Report::Finished(outcome)),
         None => Some(Report::Failed(outcome.reason(), Some(outcome))),
+    }
+}
+
+/// Said each time that the cell could expect it to be gone; until it is, it stays in the books.
+async fn tell_that_it_can_not_be_stopped(agent: &Agent, item: &Item) {
+    let call = Call::new("lockless_stopped")
+        .with("job", &item.job)
+        .with("outcome", "failed");
+    if let Err(trouble) = agent.node.say_in(item.epoch, call).await {
+        tracing::debug!(
+            job = item.job,
+            "that it can't be stopped was not heard: {trouble}"
+        );
     }
 }
 

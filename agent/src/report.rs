@@ -24,8 +24,6 @@ pub(crate) enum Report {
     Failed(String, Option<Outcome>),
     /// It was stopped because the cell asked for it, or goes back to its queue.
     Stopped,
-    /// It can't be stopped.
-    StopFailed,
     /// It was not really run.
     DryRun,
 }
@@ -77,11 +75,6 @@ impl Report {
                 .with("job", job)
                 .with("status", status)
         };
-        let stopped = |outcome: &str| {
-            Call::new("lockless_stopped")
-                .with("job", job)
-                .with("outcome", outcome)
-        };
         match self {
             Self::Finished(outcome) => {
                 complete("finished").maybe("result", outcome.json(limit_bytes))
@@ -94,8 +87,9 @@ impl Report {
                         .and_then(|outcome| outcome.json(limit_bytes)),
                 )
             }
-            Self::Stopped => stopped("ok"),
-            Self::StopFailed => stopped("failed"),
+            Self::Stopped => Call::new("lockless_stopped")
+                .with("job", job)
+                .with("outcome", "ok"),
             Self::DryRun => complete("finished").with("result", r#"{"dry_run":true}"#),
         }
     }

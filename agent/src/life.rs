@@ -75,24 +75,24 @@ pub async fn run(settings: Settings) -> Result<(), String> {
     }
     announce(&agent);
 
+    // Heartbeats go on until nothing runs any more, and are ended with what watches over lost epochs.
+    let mut beside = JoinSet::new();
+    beside.spawn(loops::heartbeat(Arc::clone(&agent)));
+    beside.spawn(Arc::clone(&agent).abandon_what_is_lost());
     let mut tasks = JoinSet::new();
-    tasks.spawn(loops::heartbeat(Arc::clone(&agent)));
     tasks.spawn(loops::take(Arc::clone(&agent)));
     if let Some(every) = agent.settings.tick {
         tasks.spawn(loops::tick(Arc::clone(&agent), every));
     }
-    let abandoning = tokio::spawn(Arc::clone(&agent).abandon_what_is_lost());
-    let ended = tokio::select! {
-        () = signals.next() => end(&agent, &mut signals, tasks).await,
+    tokio::select! {
+        () = signals.next() => end(&agent, &mut signals, tasks, beside).await,
         () = taken_over(&agent) => {
             agent.enter(Phase::Closing);
             agent.books.stop_all(Stop::Lost);
             end_processes(&agent).await;
             Err(format!("node '{}' was taken over by another process: give each agent its own --node", agent.node.name()))
         }
-    };
-    abandoning.abort();
-    ended
+    }
 }
 
 /// Registers, however long that takes. Only what can never succeed is an error.
@@ -154,14 +154,14 @@ async fn end(
     agent: &Arc<Agent>,
     signals: &mut Signals,
     mut tasks: JoinSet<()>,
+    mut beside: JoinSet<()>,
 ) -> Result<(), String> {
     tracing::info!(
         jobs = agent.books.count(),
         "draining; a second signal stops what runs at once"
     );
     agent.state.note_drain(true);
-    let drain = Call::new("lockless_drain").with("drain", "on");
-    if let Err(trouble) = agent.node.say(drain).await {
+    if let Err(trouble) = agent.node.drain().await {
         tracing::warn!("the node could not be drained: {trouble}");
     }
     agent.enter(Phase::Draining);
@@ -172,6 +172,7 @@ async fn end(
         () = signals.next() => tracing::warn!(jobs = agent.books.count(), "second signal: stopping what runs"),
     }
     agent.enter(Phase::Closing);
+    agent.node.is_about_to_leave();
     // What they are handed now is stopped below.
     let _ = timeout(CALLS_UNDER_WAY, async {
         while tasks.join_next().await.is_some() {}
@@ -181,6 +182,7 @@ async fn end(
     agent.books.stop_all(Stop::Shutdown);
     let are_gone = end_processes(agent).await;
     let is_heard = timeout(LAST_WORDS, agent.books.is_empty()).await.is_ok();
+    beside.shutdown().await;
     let is_out = leave(agent).await;
     if !are_gone {
         return Err("some processes could not be ended; their guardians go on trying".to_owned());
@@ -222,7 +224,9 @@ async fn leave(agent: &Agent) -> bool {
         match agent.node.say(Call::new("lockless_deregister")).await {
             Ok(_) => return true,
             // Said twice, because the first answer got lost; or the node was lost before.
-            Err(trouble) if trouble.code() == Some("UNKNOWN_NODE") => return true,
+            Err(trouble) if matches!(trouble.code(), Some("UNKNOWN_NODE" | "STALE_NODE")) => {
+                return true;
+            }
             Err(trouble) => tracing::debug!("the node could not leave: {trouble}"),
         }
         sleep(tries.pause()).await;

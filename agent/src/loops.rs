@@ -1,14 +1,14 @@
 //! What goes on as long as the agent does: heartbeats, ticks, takes.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::agent::Agent;
 use crate::books::Source;
-use crate::cell::{Call, Trouble};
+use crate::cell::Call;
 use crate::complaints::Complaints;
 use crate::pace::{Backoff, jittered};
 use crate::sample::Sample;
@@ -19,6 +19,8 @@ const FIRST_HEARTBEAT: Duration = Duration::from_secs(1);
 const TAKE_WAIT: Duration = Duration::from_secs(20);
 /// The same while the node is drained.
 const TAKE_WAIT_DRAINING: Duration = Duration::from_millis(200);
+/// Between takes that are answered at once.
+const TAKE_PAUSE: Duration = Duration::from_millis(500);
 /// The same while something is being stopped.
 const TAKE_WAIT_STOPPING: Duration = Duration::from_secs(1);
 
@@ -26,15 +28,13 @@ fn backoff() -> Backoff {
     Backoff::new(Duration::from_millis(200), Duration::from_secs(5))
 }
 
-/// Heartbeats, each a third of the time after which a silent node is lost.
+/// Heartbeats, each a third of the time after which a silent node is lost. Whoever wants no more of them ends the task.
 pub(crate) async fn heartbeat(agent: Arc<Agent>) {
     let mut complaints = Complaints::about("a heartbeat");
     let mut tries = backoff();
     // Registering was a word of presence, and a processor's use is seen only after a while.
     let first = FIRST_HEARTBEAT.min(agent.node.standing().heartbeat_ttl / 3);
-    if agent.is_closing_within(first).await {
-        return;
-    }
+    sleep(first).await;
     loop {
         let epoch = agent.node.standing().epoch;
         let pause = match agent.node.say_in(epoch, heartbeat_call(&agent).await).await {
@@ -51,9 +51,7 @@ pub(crate) async fn heartbeat(agent: Arc<Agent>) {
                     .min(jittered(agent.node.standing().heartbeat_ttl / 3))
             }
         };
-        if agent.is_closing_within(pause).await {
-            return;
-        }
+        sleep(pause).await;
     }
 }
 
@@ -130,6 +128,7 @@ pub(crate) async fn take(agent: Arc<Agent>) {
     let mut stop = Value::Null;
     while !agent.is_closing_within(Duration::ZERO).await {
         let epoch = agent.node.standing().epoch;
+        let begun = Instant::now();
         agent.handings.takes.begin();
         let wait = match stop.as_array() {
             _ if agent.is_draining() => TAKE_WAIT_DRAINING,
@@ -146,6 +145,13 @@ pub(crate) async fn take(agent: Arc<Agent>) {
         agent.handings.takes.end();
         stop = reply["stop"].clone();
         agent.stop(&stop, epoch).await;
+        let has_nothing = [&reply["jobs"], &stop]
+            .iter()
+            .all(|list| list.as_array().is_none_or(Vec::is_empty));
+        if has_nothing && begun.elapsed() < TAKE_WAIT_DRAINING / 2 {
+            // A gateway that lets nobody wait is not asked all the time.
+            sleep(TAKE_PAUSE).await;
+        }
     }
 }
 
@@ -177,7 +183,7 @@ async fn until_answered(
             Err(trouble) => trouble,
         };
         complaints.note(&trouble);
-        if !is_worth_repeating(&trouble) {
+        if !trouble.may_pass() {
             sleep(tries.pause()).await;
             return None;
         }
@@ -185,10 +191,6 @@ async fn until_answered(
             return None;
         }
     }
-}
-
-fn is_worth_repeating(trouble: &Trouble) -> bool {
-    trouble.may_pass() && !matches!(trouble, Trouble::Refused(_))
 }
 
 /// As many decimals as the figures deserve.

@@ -1,5 +1,6 @@
 //! The node in its cell: it registers, says things under its incarnation, and registers again when it was lost.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -29,6 +30,8 @@ pub struct Node {
     description: Call,
     standing: watch::Sender<Standing>,
     registering: Mutex<()>,
+    is_draining: AtomicBool,
+    is_leaving: AtomicBool,
 }
 
 impl Node {
@@ -58,6 +61,8 @@ impl Node {
             description,
             standing: watch::Sender::new(standing),
             registering: Mutex::new(()),
+            is_draining: AtomicBool::new(false),
+            is_leaving: AtomicBool::new(false),
         }
     }
 
@@ -87,6 +92,19 @@ impl Node {
             standing.heartbeat_ttl = Duration::from_millis(ttl_ms);
         });
         Ok(())
+    }
+
+    /// Takes no new work from now on, also if the cell forgets the node in the meantime.
+    pub async fn drain(&self) -> Result<(), Trouble> {
+        self.is_draining.store(true, Ordering::SeqCst);
+        self.say(Call::new("lockless_drain").with("drain", "on"))
+            .await
+            .map(drop)
+    }
+
+    /// From now on a node that the cell has given up stays given up.
+    pub fn is_about_to_leave(&self) {
+        self.is_leaving.store(true, Ordering::SeqCst);
     }
 
     /// Says something as the node.
@@ -143,7 +161,8 @@ impl Node {
     async fn register_again(&self, epoch: u64, why: &Trouble) {
         let _one_at_a_time = self.registering.lock().await;
         let standing = self.standing();
-        if standing.epoch != epoch || standing.is_taken_over {
+        let is_over = standing.is_taken_over || self.is_leaving.load(Ordering::SeqCst);
+        if standing.epoch != epoch || is_over {
             return;
         }
         if let Ok(seen) = self
@@ -164,13 +183,29 @@ impl Node {
             return;
         }
         match self.register().await {
-            Ok(()) => tracing::warn!(
-                node = self.name,
-                incarnation = self.standing().incarnation,
-                "registered again: {why}"
-            ),
+            Ok(()) => {
+                tracing::warn!(
+                    node = self.name,
+                    incarnation = self.standing().incarnation,
+                    "registered again: {why}"
+                );
+                self.drain_again().await;
+            }
             // Whoever speaks next is told the same, and tries again.
             Err(trouble) => tracing::warn!(node = self.name, "could not register again: {trouble}"),
+        }
+    }
+
+    /// A cell that forgot the node has forgotten that it drains.
+    async fn drain_again(&self) {
+        if !self.is_draining.load(Ordering::SeqCst) {
+            return;
+        }
+        let drain = Call::new("lockless_drain")
+            .with("node", &self.name)
+            .with("drain", "on");
+        if let Err(trouble) = self.cell.call(&drain).await {
+            tracing::warn!(node = self.name, "could not be drained again: {trouble}");
         }
     }
 }

@@ -13,6 +13,9 @@ use crate::guard::processes::{Identity, boot_id};
 /// The variable that every process of a run inherits.
 pub const RUN_VARIABLE: &str = "LOCKLESS_RUN";
 
+/// The name of a record that is being written, before the run's.
+const FRESH: &str = "fresh";
+
 /// What runs, as far as is needed to find it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -61,21 +64,42 @@ impl StateDir {
             .write(true)
             .open(path.join("lock"))
             .map_err(cannot)?;
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => Ok(Self {
-                path: path.to_owned(),
-                _lock: lock,
-            }),
-            Err((_, nix::errno::Errno::EWOULDBLOCK)) => Err(format!(
-                "--state-dir {shown} is used by another agent: give each its own, or its own --node"
-            )),
-            Err((_, error)) => Err(cannot(error.into())),
+        let lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => lock,
+            Err((_, nix::errno::Errno::EWOULDBLOCK)) => {
+                return Err(format!(
+                    "--state-dir {shown} is used by another agent: give each its own, or its own --node"
+                ));
+            }
+            Err((_, error)) => return Err(cannot(error.into())),
+        };
+        let state = Self {
+            path: path.to_owned(),
+            _lock: lock,
+        };
+        state.remove_half_written();
+        Ok(state)
+    }
+
+    /// Records that a crash kept from being written to their end, before anything was started.
+    fn remove_half_written(&self) {
+        for path in self.files() {
+            if path.file_stem().is_some_and(|stem| stem == FRESH) {
+                let _ = fs::remove_file(path);
+            }
         }
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten();
+        entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect()
     }
 
     /// Writes a record, or replaces it, in one step.
     pub fn write(&self, record: &Record) -> io::Result<()> {
-        let (path, fresh) = (self.place(&record.run), self.path.join("fresh"));
+        let (path, fresh) = (self.place(&record.run), self.path.join(FRESH));
         // Several runs may be written at the same time.
         let fresh = fresh.with_extension(&record.run);
         fs::write(&fresh, serde_json::to_vec(record)?)?;
@@ -89,11 +113,8 @@ impl StateDir {
 
     /// The records of all runs that were not forgotten. What can't be read is left out, and said.
     pub fn records(&self) -> Vec<Record> {
-        let Ok(entries) = fs::read_dir(&self.path) else {
-            return Vec::new();
-        };
         let mut records = Vec::new();
-        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        for path in self.files() {
             if path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
@@ -160,9 +181,13 @@ mod tests {
         record.leader = Some(Identity { pid: 3, started: 4 });
         state.write(&record).expect("written again");
         fs::write(dir.path().join("a/b/garbage.json"), b"{").expect("garbage");
+        fs::write(dir.path().join("a/b/fresh.r2"), b"{").expect("half a record");
         assert_eq!(state.records(), [record]);
         state.remove("r1");
         assert_eq!(state.records(), []);
+        drop(state);
+        StateDir::open(&dir.path().join("a/b")).expect("opened again");
+        assert!(!dir.path().join("a/b/fresh.r2").exists());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The cell behind a gateway.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -45,6 +46,8 @@ pub struct Gateway {
     base: String,
     cell: HeaderValue,
     token: Option<HeaderValue>,
+    /// The longest wait that it takes.
+    wait_limit_ms: AtomicU64,
 }
 
 impl Gateway {
@@ -88,10 +91,41 @@ impl Gateway {
             cell: HeaderValue::try_from(cell)
                 .map_err(|_| "--cell takes printable characters".to_owned())?,
             token: token.transpose()?,
+            wait_limit_ms: AtomicU64::new(u64::MAX),
         })
     }
 
     pub(super) async fn call(&self, call: &Call, wait: Option<Duration>) -> Result<Value, Trouble> {
+        let answer = self.call_once(call, self.allowed(wait)).await;
+        match (&answer, wait) {
+            (Err(trouble), Some(_)) if self.learns_limit(trouble) => {
+                self.call_once(call, self.allowed(wait)).await
+            }
+            _ => answer,
+        }
+    }
+
+    fn allowed(&self, wait: Option<Duration>) -> Option<Duration> {
+        let limit = Duration::from_millis(self.wait_limit_ms.load(Ordering::Relaxed));
+        wait.map(|wait| wait.min(limit))
+    }
+
+    /// A gateway may allow shorter waits than the agent likes: `wait_ms takes a whole number from 0 to 5000, given 20000`.
+    fn learns_limit(&self, trouble: &Trouble) -> bool {
+        let Trouble::Library { code, sentence } = trouble else {
+            return false;
+        };
+        if code != "BAD_ARGUMENT" || !sentence.starts_with("wait_ms ") {
+            return false;
+        }
+        let words = sentence.split([' ', ',']);
+        let limit = words.filter_map(|word| word.parse::<u64>().ok()).nth(1);
+        self.wait_limit_ms
+            .store(limit.unwrap_or(0), Ordering::Relaxed);
+        true
+    }
+
+    async fn call_once(&self, call: &Call, wait: Option<Duration>) -> Result<Value, Trouble> {
         let wait_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         let made = call.request(wait_ms);
         let mut request = Request::builder()

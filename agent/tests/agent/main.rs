@@ -4,6 +4,8 @@
 mod command_line;
 mod jobs;
 mod life;
+mod outages;
 mod pressure;
 mod stopping;
 mod support;
+mod tokens;

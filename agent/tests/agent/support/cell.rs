@@ -40,6 +40,18 @@ impl Cell {
             .unwrap();
     }
 
+    /// Breaks all connections of others, with whatever replies are on their way.
+    pub(crate) fn break_connections(&self) {
+        let mut kill = redis::cmd("CLIENT");
+        kill.arg("KILL")
+            .arg("TYPE")
+            .arg("normal")
+            .arg("SKIPME")
+            .arg("yes");
+        kill.exec(&mut self.client.get_connection().unwrap())
+            .unwrap();
+    }
+
     pub(crate) fn try_call(&self, words: &[&str]) -> RedisResult<Value> {
         let (function, arguments) = words.split_first().unwrap();
         let mut call = redis::cmd("FCALL");

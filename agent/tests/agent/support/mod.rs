@@ -69,7 +69,7 @@ impl World {
             .unwrap();
         let cell = Cell::new(&server.url());
         cell.load();
-        let gateway = (way == Way::Gateway).then(|| start_gateway(&server.url()));
+        let gateway = (way == Way::Gateway).then(|| start_gateway(&server.url(), &[]));
         let world = Self {
             server,
             cell,
@@ -240,22 +240,23 @@ impl Drop for Agent {
 }
 
 /// A gateway in this process, for as long as it lives.
-fn start_gateway(redis_url: &str) -> String {
+pub(crate) fn start_gateway(redis_url: &str, more: &[&str]) -> String {
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap()
         .port();
     let address = format!("127.0.0.1:{port}");
-    let cli = lockless_gateway::settings::Cli::parse_from([
-        "lockless-gateway",
+    let own = [
+        "gateway",
         "--redis",
         redis_url,
         "--listen",
         &address,
         "--threads",
         "1",
-    ]);
+    ];
+    let cli = lockless_gateway::settings::Cli::parse_from(own.iter().chain(more));
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -268,7 +269,12 @@ fn start_gateway(redis_url: &str) -> String {
     eventually("the gateway listens", || {
         std::net::TcpStream::connect(&address).is_ok()
     });
-    format!("http://{address}")
+    let scheme = if more.contains(&"--tls-cert") {
+        "https"
+    } else {
+        "http"
+    };
+    format!("{scheme}://{address}")
 }
 
 /// Waits for a condition.

@@ -7,7 +7,7 @@
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
 -- Calls:  21 with nothing to start or stop, 19 more per job started, 2 per job blocked, 5 per job asked to stop
 
-local STATE = { 'mode', 'cooldown', 'request', 'blocked', 'emergencies' }
+local STATE = { 'mode', 'cooldown', 'request', 'blocked', 'emergencies', 'incarnation' }
 
 local function validate(arg)
   if (arg.gpu_used_mb == nil) ~= (arg.gpu_total_mb == nil) then
@@ -16,12 +16,14 @@ local function validate(arg)
   if arg.gpu_used_mb then arg.gpu = 100 * arg.gpu_used_mb / arg.gpu_total_mb end
 end
 
--- What is known of the node from the tick before.
-local function read(c, node)
+-- What is known of the node from the tick before. A new incarnation starts anew, except for what is counted.
+local function read(c, node, rt)
   local key = keys.admission(c.root, node)
   local values = redis.call('HMGET', key, unpack(STATE))
-  local state = { mode = values[1] or admission.NORMAL, cooldown = tonumber(values[2] or '0'), request = values[3],
-    blocked = tonumber(values[4] or '0'), emergencies = tonumber(values[5] or '0'), before = {} }
+  local state = { mode = admission.NORMAL, cooldown = 0, blocked = tonumber(values[4] or '0'),
+    emergencies = tonumber(values[5] or '0'), before = {} }
+  if values[6] ~= rt.incarnation then return state end
+  state.mode, state.cooldown, state.request = values[1], tonumber(values[2]), values[3]
   values = redis.call('HMGET', key, unpack(admission.SMOOTHED))
   for i, name in ipairs(admission.SMOOTHED) do state.before[name] = tonumber(values[i] or nil) end
   return state
@@ -125,7 +127,7 @@ local function tick(root, arg)
   settle.first(c)
   local node = arg.node
   local rt = nodes.own_word(c, node, arg.incarnation)
-  local state = read(c, node)
+  local state = read(c, node, rt)
   local decided, started, stop, asked, blocked = given_before(arg, rt, state.request)
   if decided then
     carry_out(c, node, decided, asked)
@@ -152,7 +154,7 @@ local function tick(root, arg)
   presence.note(c, node, rt, { cpu = arg.cpu, mem = arg.mem, mem_mb = arg.used_mb,
     gpu = arg.gpu and math.min(100, arg.gpu) or -1 }, nodes.held(c, node))
   if mode ~= state.mode then events.write(c, 'node_mode', 'node', node, 'detail', state.mode .. ' -> ' .. mode) end
-  local written = { 'mode', mode, 'cooldown', string.format('%d', cooldown),
+  local written = { 'incarnation', rt.incarnation, 'mode', mode, 'cooldown', string.format('%d', cooldown),
     'blocked', string.format('%d', state.blocked + #blocked / 2),
     'emergencies', string.format('%d', state.emergencies + is_emergency),
     'request', arg.request and line(arg, rt, decided, intake.noted(planned), stop, asked, blocked) or '' }

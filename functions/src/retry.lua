@@ -19,6 +19,7 @@ local function retry(root, arg)
   if tries.is_waiting(rec) then return redis.status_reply('OK') end
   local score = holds.score(c, rec.node, job)
   local state = score and holds.state(score)
+  if state == 'reserved' then state = 'dispatched' end
   if rec.kind ~= 'q' then errors.wrong_state(job, (rec.status or state or 'expired') .. ' and did not come from the queue') end
   if not DEAD[rec.status] then errors.wrong_state(job, rec.status or state or tries.fate(rec)) end
   if score then errors.wrong_state(job, rec.status .. ', and its node has not said that it stopped') end

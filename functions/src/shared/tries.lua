@@ -19,10 +19,12 @@ function tries.pack(q)
     string.format('%d', q.gpu_mb) .. ' ' .. q.preemptible .. ' ' .. q.shape
 end
 
--- Adds rec.q, rec.last (how the last try went back, or nil) and rec.reasons to a record of the kind q.
+-- Adds rec.q, rec.last (how the last try went back, or nil) and rec.reasons to a record of the kind q. One that can't be
+-- read is damage, which check names, and gets no q.
 function tries.read(c, job, rec)
   local fields = redis.call('HMGET', keys.job(c.root, job), 'q', 'l', 'e')
-  local priority, seq, attempt, used, retries, mem_mb, cpu, gpu_mb, preemptible, shape = fields[1]:match(PACKED)
+  local priority, seq, attempt, used, retries, mem_mb, cpu, gpu_mb, preemptible, shape = (fields[1] or ''):match(PACKED)
+  if not shape then return rec end
   rec.q = { priority = tonumber(priority), seq = tonumber(seq), attempt = tonumber(attempt), used = tonumber(used),
     retries = tonumber(retries), mem_mb = tonumber(mem_mb), cpu = cpu, gpu_mb = tonumber(gpu_mb),
     preemptible = preemptible, shape = shape }

@@ -17,6 +17,24 @@ local function withdraw(c, job, rec, reason)
   return redis.status_reply('OK')
 end
 
+-- What to do about a job from the queue that is not on a node: nil when it is on one, and nothing was done.
+local function cancel_waiting(c, job, rec, reason)
+  if tries.is_waiting(rec) then return withdraw(c, job, rec, reason) end
+  if rec.status == 'cancelled' and rec.node == jobs.NOWHERE then
+    if queues.knows(c, job, rec.q) then return withdraw(c, job, rec, reason) end
+    -- It is out of its queue, but the queue may not be put right yet.
+    queues.remove(c, job, rec.q)
+    return redis.status_reply('OK')
+  end
+end
+
+-- Ends a job whose node was lost, before that is settled: it would go back, and does not.
+local function cancel_lost(c, job, rec, reason)
+  -- first write
+  tries.finish(c, rec.node, job, rec, nil, 'cancelled', reason, nil, 'lost')
+  return redis.status_reply('OK')
+end
+
 local function cancel(root, arg)
   local job = arg.job
   local c = cell.open(root, 'cancelled')
@@ -27,13 +45,18 @@ local function cancel(root, arg)
   end
   if rec.kind == 'q' then
     tries.read(c, job, rec)
-    local is_left = rec.status == 'cancelled' and queues.knows(c, job, rec.q)
-    if tries.is_waiting(rec) or is_left then return withdraw(c, job, rec, arg.reason) end
+    local reply = cancel_waiting(c, job, rec, arg.reason)
+    if reply then return reply end
   end
   local node = rec.node
   local score = holds.score(c, node, job)
   local state = score and holds.state(score)
   if rec.status and rec.status ~= 'cancelled' then errors.wrong_state(job, rec.status) end
+  if not score and rec.q then
+    local is_left = rec.status and cell.counter(c, 'cancelled') < tonumber(rec.ordinal)
+    local goes_back = not rec.status and tries.fate(rec) == 'pending'
+    if is_left or goes_back then return cancel_lost(c, job, rec, arg.reason) end
+  end
   if not rec.status and not score then errors.wrong_state(job, rec.q and tries.fate(rec) or 'expired') end
   if rec.status and (not score or state == 'stopping') then return redis.status_reply('OK') end
   local rt = nodes.read(c, node)

@@ -22,7 +22,7 @@ local function pull(root, arg)
   local count = math.min(arg.count or DEFAULT_COUNT, intake.room(rt, nodes.held(c, node), true))
   local planned = {}
   if count > 0 then
-    intake.each(c, node, rt, count + config.value(c, 'tick_scan_limit'), function(job, rec)
+    intake.each(c, rt, count + config.value(c, 'tick_scan_limit'), function(job, rec)
       planned[#planned + 1] = intake.plan(c, job, rec)
       return #planned >= count
     end)

@@ -4,8 +4,8 @@
 --
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, NO_SUCH_JOB, WRONG_STATE
--- Calls:  15 for a reservation, 11 for a job that may be running (1 more while someone listens, and 1 for its node), 19
---         for one that waits in a queue
+-- Calls:  15 for a reservation, 11 for a job that may be running (1 more while someone listens, and 1 for its node), 19 for
+--         such a one from the queue, 16 for one that waits there
 
 -- One that waits for a node goes from where it waits last: by that an interrupted call is found.
 local function withdraw(c, job, rec, reason)

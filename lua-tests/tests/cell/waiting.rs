@@ -56,7 +56,9 @@ pub(crate) fn problems(keys: &Keys) -> Vec<String> {
         let jobs = entries(keys, &format!("queue:{number}"));
         let head = heads.remove(&number.to_string());
         if jobs.is_empty() || jobs.first().map(|(_, score)| *score) != head {
-            out.push(format!("queue {number} of {shape}: {jobs:?}, head {head:?}"));
+            out.push(format!(
+                "queue {number} of {shape}: {jobs:?}, head {head:?}"
+            ));
         }
     }
     if !heads.is_empty() {
@@ -66,7 +68,9 @@ pub(crate) fn problems(keys: &Keys) -> Vec<String> {
     let due = entries(keys, "due");
     let noted = due.iter().find(|(item, _)| item == "q");
     if first.is_some_and(|first| noted.is_none_or(|(_, at)| *at > first)) {
-        out.push(format!("a job's time comes at {first:?}, noted is {noted:?}"));
+        out.push(format!(
+            "a job's time comes at {first:?}, noted is {noted:?}"
+        ));
     }
     let mut places = places(keys);
     for (key, value) in keys {

@@ -5,7 +5,7 @@
 --
 -- Reply:  [[job item, ...], [stop ids]]
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
--- Calls:  10 with nothing to hand over, 16 more per job, 1 when it was the last of its queue, 1 per queue looked into, 4 when
+-- Calls:  10 with nothing to hand over, 16 more per job, 1 when it was the last of its queue, 1 per queue looked into, 5 when
 --         there are queues that nodes of its class have not met, with REQUEST 1 more, and 1 more when there are jobs
 
 local DEFAULT_COUNT = 16

@@ -13,8 +13,8 @@ local PRIORITY = 4398046511104
 
 -- So many queues may have jobs when a further one is asked for.
 queues.MAX = 1000
--- Numbers of queues that went are left in the cache until there are so many.
-local FITS_MAX = 2048
+-- Numbers of queues that went are left in the cache until there are so many more than queues.
+local FITS_SPARE = 64
 local PAGE = 256
 local LOOKED_AT = '#'
 
@@ -121,7 +121,7 @@ local function update_fits(c, class, desc)
   local last = tonumber(call('HGET', c.root, 'queues') or '0')
   local seen = tonumber(call('ZSCORE', key, LOOKED_AT) or '0')
   if seen == last then return key end
-  if call('ZCARD', key) > FITS_MAX then
+  if call('ZCARD', key) > 2 * call('ZCARD', keys.queues(c.root)) + FITS_SPARE then
     call('DEL', key)
     seen = 0
   end

@@ -5,7 +5,7 @@
 --
 -- Reply:  OK, also for one that waits already
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, NO_SUCH_JOB, WRONG_STATE
--- Calls:  20 (3 more for the first job of a queue)
+-- Calls:  18 (2 more for the first job of a queue)
 
 local DEAD = { failed = 'f', expired = 'e' }
 

@@ -1,5 +1,6 @@
 //! What goes on as long as the agent does: heartbeats, ticks, takes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -78,7 +79,7 @@ async fn heartbeat_call(agent: &Agent) -> Call {
 /// Ticks, which bring jobs from the queue.
 pub(crate) async fn tick(agent: Arc<Agent>, every: Duration) {
     let mut complaints = Complaints::about("a tick");
-    let mut mode = String::new();
+    let mut turn = Turn::default();
     while !agent.is_closing_within(jittered(every)).await {
         let sample = agent.sampler.sample().await;
         if sample.total_mb == 0 {
@@ -89,17 +90,7 @@ pub(crate) async fn tick(agent: Arc<Agent>, every: Duration) {
         agent.handings.ticks.begin();
         let reply = until_answered(&agent, epoch, tick_call(&sample), &mut complaints, None).await;
         if let Some(reply) = reply {
-            let now = reply["mode"].as_str().unwrap_or_default();
-            if now != mode {
-                tracing::info!(mode = now, target_workers = %reply["target_workers"], mem = sample.mem, "mode");
-                now.clone_into(&mut mode);
-            }
-            if reply["blocked"]
-                .as_array()
-                .is_some_and(|blocked| !blocked.is_empty())
-            {
-                tracing::debug!(blocked = %reply["blocked"], "jobs that may not start");
-            }
+            turn.note(&reply, &sample);
             agent.start(&reply["start"], Source::Queue, epoch);
             agent.handings.ticks.end();
             agent.turn_is_over();
@@ -107,6 +98,31 @@ pub(crate) async fn tick(agent: Arc<Agent>, every: Duration) {
         } else {
             agent.handings.ticks.end();
         }
+    }
+}
+
+/// What the last tick said, so that only news is logged.
+#[derive(Default)]
+struct Turn {
+    mode: String,
+    reasons: BTreeSet<String>,
+}
+
+impl Turn {
+    fn note(&mut self, reply: &Value, sample: &Sample) {
+        let mode = reply["mode"].as_str().unwrap_or_default();
+        if mode != self.mode {
+            tracing::info!(mode, target_workers = %reply["target_workers"], mem = sample.mem, cpu = sample.cpu, "mode");
+            mode.clone_into(&mut self.mode);
+        }
+        let blocked = reply["blocked"].as_array().into_iter().flatten();
+        let reasons: BTreeSet<String> = blocked
+            .filter_map(|blocked| blocked["reason"].as_str().map(str::to_owned))
+            .collect();
+        if !reasons.is_empty() && reasons != self.reasons {
+            tracing::info!(why = ?reasons, "jobs may not start yet");
+        }
+        self.reasons = reasons;
     }
 }
 

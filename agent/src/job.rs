@@ -95,8 +95,13 @@ async fn carry_out(
     };
     if agent.settings.dry_run {
         tracing::info!(job, attempt = item.attempt, program = %command.program.display(), "would start (dry run)");
-        agent.next_turn().await;
-        return Some(Report::DryRun);
+        let stop = tokio::select! {
+            () = agent.next_turn() => None,
+            Ok(()) = wishes.changed() => *wishes.borrow_and_update(),
+        };
+        return stop.map_or(Some(Report::DryRun), |stop| {
+            Report::of_stop(stop, item.source, None)
+        });
     }
     shorten_limit(agent, item, command.timeout).await;
     // Nothing may run that is not in the books.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use crate::agent::{Agent, Phase};
 use crate::books::Stop;
@@ -161,8 +161,10 @@ async fn end(
         "draining; a second signal stops what runs at once"
     );
     agent.state.note_drain(true);
-    if let Err(trouble) = agent.node.drain().await {
-        tracing::warn!("the node could not be drained: {trouble}");
+    match timeout(CALLS_UNDER_WAY, agent.node.drain()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(trouble)) => tracing::warn!("the node could not be drained: {trouble}"),
+        Err(_) => tracing::warn!("the node could not be drained: the cell does not answer"),
     }
     agent.enter(Phase::Draining);
     tokio::select! {
@@ -218,20 +220,21 @@ async fn end_processes(agent: &Agent) -> bool {
 
 /// Says whether the cell has heard that the node is gone.
 async fn leave(agent: &Agent) -> bool {
-    let until = Instant::now() + LAST_WORDS;
     let mut tries = Backoff::new(Duration::from_millis(100), Duration::from_secs(1));
-    while Instant::now() < until {
-        match agent.node.say(Call::new("lockless_deregister")).await {
-            Ok(_) => return true,
-            // Said twice, because the first answer got lost; or the node was lost before.
-            Err(trouble) if matches!(trouble.code(), Some("UNKNOWN_NODE" | "STALE_NODE")) => {
-                return true;
+    let leaving = async {
+        loop {
+            match agent.node.say(Call::new("lockless_deregister")).await {
+                Ok(_) => return,
+                // Said twice, because the first answer got lost; or the node was lost before.
+                Err(trouble) if matches!(trouble.code(), Some("UNKNOWN_NODE" | "STALE_NODE")) => {
+                    return;
+                }
+                Err(trouble) => tracing::debug!("the node could not leave: {trouble}"),
             }
-            Err(trouble) => tracing::debug!("the node could not leave: {trouble}"),
+            sleep(tries.pause()).await;
         }
-        sleep(tries.pause()).await;
-    }
-    false
+    };
+    timeout(LAST_WORDS, leaving).await.is_ok()
 }
 
 /// A name for this process that no other has.

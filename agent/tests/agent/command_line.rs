@@ -1,8 +1,9 @@
 //! The program as a user meets it.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use crate::support::{Agent, Way, World, bare_command, eventually};
 
@@ -77,22 +78,34 @@ fn the_settings_are_printed_without_secrets() {
     assert!(!said.contains("hunter2"), "{said}");
 }
 
-#[test]
-fn an_empty_allow_list_is_said_and_a_reader_who_left_does_not_matter() {
-    let world = World::new(Way::Redis);
+/// An agent of this world whose jobs may run nothing.
+fn without_programs(world: &World) -> Command {
     let mut command = bare_command();
     command
-        .args(["--redis", &world.server.url(), "--node", "bare"])
+        .args([
+            "--redis",
+            &world.server.url(),
+            "--node",
+            "bare",
+            "--tick-ms",
+            "50",
+        ])
+        .arg("--sample-from")
+        .arg(world.path("sample.json"))
         .arg("--state-dir")
-        .arg(world.path("bare"));
-    let mut child = lockless_servers::launch({
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
-        command
-    })
-    .unwrap();
-    // Nobody reads what it says.
-    drop(child.stdout.take());
-    eventually("it is registered", || !world.cell.node("bare").is_empty());
+        .arg(world.path("bare"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}
+
+#[test]
+fn an_empty_allow_list_is_said_and_allows_nothing() {
+    let world = World::new(Way::Redis);
+    let mut child = lockless_servers::launch(without_programs(&world)).unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let said: Vec<String> = lines.take(2).map(Result::unwrap).collect();
+    assert!(said[1].contains("No program is allowed"), "{said:?}");
     world.cell.submit("j1", "true", &["RETRIES", "0"]);
     let reason = world
         .cell
@@ -100,6 +113,23 @@ fn an_empty_allow_list_is_said_and_a_reader_who_left_does_not_matter() {
         .remove("reason")
         .unwrap();
     assert!(reason.contains("allow-list"), "{reason}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_reader_who_has_left_does_not_matter() {
+    let world = World::new(Way::Redis);
+    let mut child = lockless_servers::launch(without_programs(&world)).unwrap();
+    drop(child.stdout.take());
+    eventually("it ticks", || {
+        world
+            .cell
+            .node("bare")
+            .get("mode")
+            .is_some_and(|mode| mode == "NORMAL")
+    });
+    assert!(child.try_wait().unwrap().is_none());
     child.kill().unwrap();
     child.wait().unwrap();
 }

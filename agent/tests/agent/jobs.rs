@@ -120,11 +120,13 @@ both_ways! {
 
     fn a_dry_run_starts_nothing(way: Way) {
         let world = World::new(way);
-        let agent = world.agent_with("n1", &["--dry-run"]);
+        let mut agent = world.agent_with("n1", &["--dry-run"]);
         let token = token();
         world.cell.submit("j1", &format!("sleep {token}"), &[]);
         assert_eq!(world.cell.result("j1", "finished"), json!({"dry_run": true}));
         assert!(alive(&token).is_empty());
         assert!(agent.log().contains("would start"));
+        agent.terminate();
+        assert!(agent.wait_for_end(), "{}", agent.log());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{RwLock, watch};
 use tokio::time::timeout;
 
 use crate::books::{Books, Source};
@@ -41,6 +41,9 @@ pub struct Agent {
     pub(crate) capacity: Capacity,
     pub(crate) books: Books,
     pub(crate) handings: Handings,
+    /// Shared by reports that may send a job back to its queue, and had alone by a tick, which may be handed it anew: a report that
+    /// is repeated because its reply got lost would otherwise be taken for a word on the new run.
+    pub(crate) going_back: RwLock<()>,
     instance: String,
     phase: watch::Sender<Phase>,
     turns: watch::Sender<u64>,
@@ -65,6 +68,7 @@ impl Agent {
             capacity,
             books: Books::default(),
             handings: Handings::default(),
+            going_back: RwLock::new(()),
             instance,
             phase: watch::Sender::new(Phase::Working),
             turns: watch::Sender::new(0),
@@ -94,6 +98,7 @@ impl Agent {
             .map(str::to_owned)
             .collect();
         for job in self.handings.not_coming(unknown) {
+            let _no_tick = self.going_back.read().await;
             tracing::info!(job, "does not run here: said to be stopped");
             let call = Call::new("lockless_stopped")
                 .with("job", &job)

@@ -88,7 +88,9 @@ pub(crate) async fn tick(agent: Arc<Agent>, every: Duration) {
         }
         let epoch = agent.node.standing().epoch;
         agent.handings.ticks.begin();
+        let no_report = agent.going_back.write().await;
         let reply = until_answered(&agent, epoch, tick_call(&sample), &mut complaints, None).await;
+        drop(no_report);
         if let Some(reply) = reply {
             turn.note(&reply, &sample);
             agent.start(&reply["start"], Source::Queue, epoch);

@@ -45,6 +45,7 @@ impl Report {
     pub(crate) async fn deliver(&self, agent: &Agent, item: &Item) {
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
         let mut complaints = Complaints::about("the report of a job");
+        let _no_tick = agent.going_back.read().await;
         loop {
             let limit = agent.result_limit();
             let trouble = match agent

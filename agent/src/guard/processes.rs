@@ -109,6 +109,7 @@ fn parse(stat: &[u8]) -> Option<Process> {
 #[cfg(test)]
 mod tests {
     use std::process::Command;
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -141,7 +142,11 @@ mod tests {
                 .iter()
                 .any(|process| process.identity == identity)
         );
-        assert!(has_variable(pid, "LOCKLESS_TEST_MARK=here"));
+        // The kernel shows the variables a moment after the program has begun.
+        let begin = Instant::now();
+        while !has_variable(pid, "LOCKLESS_TEST_MARK=here") {
+            assert!(begin.elapsed() < Duration::from_secs(30), "no variable");
+        }
         assert!(!has_variable(pid, "LOCKLESS_TEST_MARK=her"));
         assert!(identity.is_alive());
         assert!(

@@ -44,7 +44,6 @@ both_ways! {
     fn a_stop_that_fails_is_reported_and_kept_in_the_books(way: Way) {
         let world = World::new(way);
         let agent = world.agent_with("n1", &["--kill-wait-ms", "300"]);
-        world.cell.call(&["config", "events", "all"]);
         let token = token();
         world.cell.submit("j1", &format!("sleep {token}; true"), &[]);
         eventually("it runs", || alive(&token).len() == 1);
@@ -55,9 +54,12 @@ both_ways! {
         world.cell.call(&["cancel", "j1"]);
         eventually("it is said that it can't be stopped", || agent.log().contains("can't be ended"));
         assert_eq!(world.cell.held("n1"), "1");
+        eventually("the cell is told", || world.cell.events().contains("TASK_STOP_FAILED"));
+        assert!(!world.cell.events().contains("TASK_STOPPED"));
         signal(guardian, Signal::SIGCONT);
         eventually("the slot is free", || world.cell.held("n1") == "0");
         assert!(alive(&token).is_empty());
+        assert!(world.cell.events().contains("TASK_STOPPED"));
         world.cell.assert_sound();
     }
 }

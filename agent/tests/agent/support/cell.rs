@@ -127,6 +127,11 @@ impl Cell {
             .unwrap_or_else(|error| panic!("{error}: {fields:?}"))
     }
 
+    /// What has happened, as text.
+    pub(crate) fn events(&self) -> String {
+        format!("{:?}", self.call(&["events", "-", "1000"]))
+    }
+
     /// The slots of a node that are taken.
     pub(crate) fn held(&self, node: &str) -> String {
         self.node(node).remove("current_jobs").unwrap_or_default()

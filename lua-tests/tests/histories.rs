@@ -205,7 +205,7 @@ fn in_process_history(api: &Api, seed: u64, said: &mut Vec<String>) {
     host.hear(WAKE.as_bytes()).unwrap();
     let mut generator = Generator::new(seed, true);
     let mut oracle = Oracle::default();
-    for step in 1..=steps(2000) {
+    for step in 1..=steps(1200) {
         if generator.one_in(4) {
             let pause = generator.pause_ms();
             if generator.one_in(40) {

@@ -54,9 +54,10 @@ pub(crate) struct Oracle {
     overview: String,
 }
 
+/// None also when the id is that of a job from the queue by now, which has a priority.
 fn read(host: &mut dyn Host, job: &str) -> Option<Seen> {
     let reply = call(host, "job", &[job]);
-    if code(&reply).is_some() {
+    if code(&reply).is_some() || !text_of(&reply, "priority").is_empty() {
         return None;
     }
     Some(Seen {

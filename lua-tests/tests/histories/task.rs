@@ -51,9 +51,10 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// None also when the id is that of a pushed job by now, which has no priority.
     pub(crate) fn read(host: &mut dyn Host, job: &str) -> Option<Record> {
         let reply = call(host, "job", &[job]);
-        if code(&reply).is_some() {
+        if code(&reply).is_some() || text_of(&reply, "priority").is_empty() {
             return None;
         }
         Some(Record {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockless_lua_tests::{Host, Reply};
 
 use super::{
-    bindings::{has_ended, now_ms},
+    bindings::{has_ended, incarnation_of, now_ms},
     generator::Call,
     handed::{Handed, Sight},
     task::{Record, State, Task},
@@ -43,6 +43,8 @@ pub(crate) struct Tasks {
     submitted: i64,
     cell: Counts,
     nodes: BTreeMap<String, Counts>,
+    /// Nodes that were lost when last seen.
+    lost: BTreeSet<String>,
     handed: Handed,
 }
 
@@ -69,6 +71,7 @@ impl Tasks {
             self.see_task(host, call, reply, &sight, &job, now);
         }
         self.see_nodes(host, &sight);
+        self.see_registration(host, call, reply);
         self.compare_waiting(host);
         if let Some(node) = sight.node() {
             self.handed
@@ -267,8 +270,26 @@ impl Tasks {
         let there: BTreeSet<String> = texts(&list(&page)[1]).into_iter().collect();
         self.nodes.retain(|node, _| there.contains(node));
         self.handed.forget(&there);
+        self.lost.retain(|node| there.contains(node));
         for node in there {
             self.nodes.entry(node).or_default();
+        }
+    }
+
+    /// A node that was lost may be forgotten by the very call that registers it again: then it begins anew.
+    fn see_registration(&mut self, host: &mut dyn Host, call: &Call, reply: &Reply) {
+        let node = call.arg(0);
+        if call.function == "register" && code(reply).is_none() && self.lost.contains(&node) {
+            let shown = say(host, &format!("node {node}"));
+            if OF_NODES.iter().all(|name| number_of(&shown, name) == 0) {
+                self.nodes.insert(node.clone(), Counts::new());
+            }
+        }
+        for node in self.nodes.keys() {
+            match incarnation_of(host, node) {
+                Some(_) => self.lost.remove(node),
+                None => self.lost.insert(node.clone()),
+            };
         }
     }
 

@@ -118,7 +118,8 @@ local function snapshot(root)
     'slots', json.number(seen.slots), 'used', json.number(seen.used), 'pools', named('pool', seen.pools),
     'jobs', numbers(counts, { 'live', 'dispatched', 'reserved', 'submitted', 'started', 'pending', 'delayed', 'finished',
       'failed', 'expired', 'cancelled', 'released', 'dead_letters' }),
-    'rates', rates(c, before, counts), 'queues', longest_queues(c), 'languages', named('pair', seen.pairs), 'models', named('model', seen.models),
+    'rates', rates(c, before, counts), 'queues', longest_queues(c), 'languages', named('pair', seen.pairs),
+    'models', named('model', seen.models),
     'services', named('service', seen.services), 'exclusions', exclusions(seen.states),
     'partial', seen.partial and 'true' or 'false',
   })

@@ -120,6 +120,9 @@ describe('an emergency stops', function()
       is_sound()
     end
     expect(fcall('lockless_node', 'n1')):has('preempted_total', 3):has('started_total', 3):has('current_jobs', 0)
+    local told = 0
+    for _, event in ipairs(fcall('lockless_events', '-', 100)[2]) do told = told + (event[2] == 'TASK_STOPPED' and 1 or 0) end
+    expect(told):equals(3)
   end)
 
   it('a job whose run limit it passed by then no more: it has expired', function()

@@ -19,8 +19,8 @@ end
 
 local function is_sound() expect(fcall('lockless_check')):equals({}) end
 
--- What three jobs take each, the least that is too much after two, the most that is not, and the reason for the third. 2000 MB, 10 % and 1000 MB of
--- GPU memory are in use; 9200 - 512, 95 and 9500 may not be reached.
+-- What three jobs take each, the least that is too much after two, the most that is not, and the reason for the third.
+-- 2000 MB, 10 % and 1000 MB of GPU memory are in use; 9200 - 512, 95 and 9500 may not be reached.
 local kinds = {
   { 'memory', 'MEM_MB', 3000, 688, 687, 'projected memory emergency' },
   { 'CPU', 'CPU', 40, 5, 4.9, 'projected cpu hard limit' },
@@ -68,7 +68,9 @@ describe('what a tick has started', function()
 end)
 
 describe('jobs are looked at', function()
-  before_each(function() fcall('lockless_register', 'n1', 100, 'POOL', 'a', 'LABEL', 'x', 'PAIR', 'en', 'zh', 'REGION', 'eu') end)
+  before_each(function()
+    fcall('lockless_register', 'n1', 100, 'POOL', 'a', 'LABEL', 'x', 'PAIR', 'en', 'zh', 'REGION', 'eu')
+  end)
 
   it('in their order, and a blocked one keeps its place', function()
     submit('big', 'MEM_MB', 7000, 'PRIORITY', 1)

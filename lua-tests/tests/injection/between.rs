@@ -117,3 +117,31 @@ fn nothing_is_left_over_when_something_comes_between_a_call_and_its_repetition()
     }
     assert!(all.is_empty(), "{}", shown(&all));
 }
+
+/// What happens between an interrupted call of the queue and its repetition. j is a job of most scenarios.
+const BETWEEN_QUEUED: [&[&str]; 8] = [
+    &["submit v x"],
+    &["submit v x PRIORITY 0 DELAY 1"],
+    &["pull n1 REQUEST b"],
+    &["register n2 4 POOL default POOL a POOL b LABEL gpu", "pull n2"],
+    &["cancel j"],
+    &["dispatch u - - x"],
+    &["deregister n1"],
+    &["pass 6000", "sweep"],
+];
+
+fn is_of_the_queue(scenario: &Scenario) -> bool {
+    let mut lines = scenario.before.iter().chain([&scenario.call]);
+    lines.any(|line| line.starts_with("submit "))
+}
+
+#[test]
+fn nothing_from_the_queue_is_lost_or_doubled_when_something_comes_between() {
+    let mut all = Vec::new();
+    for scenario in scenarios().iter().filter(|scenario| is_of_the_queue(scenario)) {
+        for between in BETWEEN_QUEUED {
+            all.extend(faults(scenario, "5000", between));
+        }
+    }
+    assert!(all.is_empty(), "{}", shown(&all));
+}

@@ -12,15 +12,18 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::sys::signal::SigSet;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::flag;
 
 use self::words::{Order, Said};
 
@@ -39,9 +42,7 @@ pub fn run() -> ExitCode {
 }
 
 fn guard() -> io::Result<()> {
-    // Whoever signals a whole group or service means the job; the guardian stays until the job has ended. The command
-    // starts without this mask.
-    SigSet::all().thread_block()?;
+    outlive_signals()?;
     prctl::set_child_subreaper(true)?;
     let mut input = BufReader::new(io::stdin());
     let mut line = String::new();
@@ -68,6 +69,18 @@ fn guard() -> io::Result<()> {
         exit_code: status.code(),
         signal: status.signal(),
     });
+    Ok(())
+}
+
+/// Whoever signals a whole group or service means the job; the guardian stays until the job has ended. Handlers, and not a
+/// mask, because a command begins without the handlers of who started it, but with the mask.
+fn outlive_signals() -> io::Result<()> {
+    let noticed = Arc::new(AtomicBool::new(false));
+    for signal in [
+        SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
+    ] {
+        flag::register(signal, Arc::clone(&noticed))?;
+    }
     Ok(())
 }
 

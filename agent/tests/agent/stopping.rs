@@ -32,6 +32,23 @@ both_ways! {
         world.cell.assert_sound();
     }
 
+    fn a_job_that_is_stopped_is_asked_first_and_may_tidy_up(way: Way) {
+        let world = World::new(way);
+        // So long that only the asking can have ended it within the patience of this test.
+        let agent = world.agent_with("n1", &["--stop-grace-ms", "600000"]);
+        let (plain, tidy) = (token(), token());
+        world.cell.submit("plain", &format!("exec sleep {plain}"), &[]);
+        let note = world.path("note");
+        let script = format!("trap 'echo bye > {}; exit 0' TERM; sleep {tidy} & wait", note.display());
+        world.cell.submit("tidy", &script, &[]);
+        eventually("both run", || alive(&plain).len() + alive(&tidy).len() == 2);
+        world.cell.call(&["cancel", "plain"]);
+        world.cell.call(&["cancel", "tidy"]);
+        eventually("the slots are free", || world.cell.held("n1") == "0");
+        assert_eq!(std::fs::read_to_string(note).unwrap(), "bye\n");
+        assert!(agent.log().contains("signal=15"), "{}", agent.log());
+    }
+
     fn a_job_that_ends_takes_with_it_what_it_left_in_the_background(way: Way) {
         let world = World::new(way);
         let _agent = world.agent("n1");

@@ -123,7 +123,10 @@ const BETWEEN_QUEUED: [&[&str]; 8] = [
     &["submit v x"],
     &["submit v x PRIORITY 0 DELAY 1"],
     &["pull n1 REQUEST b"],
-    &["register n2 4 POOL default POOL a POOL b LABEL gpu", "pull n2"],
+    &[
+        "register n2 4 POOL default POOL a POOL b LABEL gpu",
+        "pull n2",
+    ],
     &["cancel j"],
     &["dispatch u - - x"],
     &["deregister n1"],
@@ -138,7 +141,10 @@ fn is_of_the_queue(scenario: &Scenario) -> bool {
 #[test]
 fn nothing_from_the_queue_is_lost_or_doubled_when_something_comes_between() {
     let mut all = Vec::new();
-    for scenario in scenarios().iter().filter(|scenario| is_of_the_queue(scenario)) {
+    for scenario in scenarios()
+        .iter()
+        .filter(|scenario| is_of_the_queue(scenario))
+    {
         for between in BETWEEN_QUEUED {
             all.extend(faults(scenario, "5000", between));
         }

@@ -132,7 +132,8 @@ impl World {
                 "--allow",
                 "/bin/sleep",
             ])
-            .args(["--stop-grace-ms", "300", "--log", "debug"])
+            .args(["--log", "debug"])
+            .env("LOCKLESS_STOP_GRACE_MS", "300")
             .env("LOCKLESS_TICK_MS", "50")
             .arg("--state-dir")
             .arg(self.path(state))

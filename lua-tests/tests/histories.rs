@@ -6,6 +6,7 @@
 mod cell;
 mod histories {
     pub(crate) mod bindings;
+    pub(crate) mod counts;
     pub(crate) mod generator;
     pub(crate) mod guarded;
     pub(crate) mod handed;

@@ -4,6 +4,17 @@ use super::provoked::{CALM, FAILED, HOT, N1, ON_N1, PULL, Q};
 
 const CALM_TICK: &str = "tick n1 MEM 20 USED 2000 TOTAL 10000 AVAIL 8000 SWAP 0 CPU 10 REQUEST q";
 
+/// The model's clock starts at a fixed time, so the first lease is 1-1767225600000.
+pub(crate) const ONE_NODE: [&str; 7] = [
+    "register n1 6",
+    "dispatch s - - p JOB j",
+    "bind b r",
+    "submit failing p RETRIES 0",
+    "submit failed p RETRIES 0",
+    "pull n1",
+    "complete failed n1 failed",
+];
+
 /// A call of each function that the contract allows, on a cell with one node, a job on it, the session b bound to it, and two
 /// jobs from the queue: one that runs, one that failed.
 pub(crate) const ALLOWED: &[(&str, &str)] = &[

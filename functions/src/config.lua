@@ -21,15 +21,21 @@ local function validate(arg)
   end
 end
 
+local WEIGHTS = { cpu_weight = true, mem_weight = true }
+local SETTLE_AFTER = 1000
+
 local function configure(root, arg)
   local call = redis.call
   local c = cell.open(root)
   if #arg.changed > 0 then
     settle.first(c)
-    local told = {}
+    local told, weights_changed = {}, false
     for i = 1, #arg.changed, 2 do
       local name, value = arg.changed[i], arg.changed[i + 1]
-      if value ~= config.text(c, name) then told[#told + 1] = name .. ' ' .. value end
+      if value ~= config.text(c, name) then
+        told[#told + 1] = name .. ' ' .. value
+        weights_changed = weights_changed or WEIGHTS[name]
+      end
     end
     -- first write
     cell.create(c)
@@ -45,6 +51,10 @@ local function configure(root, arg)
     local some = call('EXISTS', keys.config(root)) == 1
     call('HSET', root, 'configured', some and '1' or '0', 'clock', c.now_text)
     c.configured, c.config = some, nil
+    if weights_changed and claims.is_used(c) then
+      claims.reindex(c)
+      settle.up_to(c, SETTLE_AFTER)
+    end
   end
   local reply = {}
   for _, name in ipairs(config.names) do

@@ -27,6 +27,7 @@ local function deregister(root, arg)
   -- first write
   if not nodes.is_lost(rt) then events.write(c, 'node_lost', 'node', node, 'detail', 'deregistered') end
   holds.abandon(c, node, rt.incarnation)
+  deployments.abandon(c, node, rt.incarnation)
   nodes.remove(c, node, rt, interrupted)
   settle.first(c)
   cell.touch(c)

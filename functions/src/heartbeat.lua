@@ -8,7 +8,7 @@
 -- Calls:  9 (1 less with CPU, GPU and MEM; 1 more with holds, 1 with JOBS, 2 when its place in the ready index changes)
 
 local function heartbeat(root, arg)
-  local c = cell.open(root)
+  local c = cell.open(root, 'deployments')
   settle.first(c)
   local node = arg.node
   local rt = nodes.own_word(c, node, arg.incarnation)

@@ -9,7 +9,7 @@
 
 local function register(root, arg)
   local call = redis.call
-  local c = cell.open(root)
+  local c = cell.open(root, 'deployments')
   settle.first(c)
   local node = arg.node
   local rt = nodes.read(c, node)
@@ -51,6 +51,7 @@ local function register(root, arg)
   nodes.move_class(c, node, rt, plan, flags, held + foreign)
   index.move(c, node, old_desc, desc, interrupted)
   if rt and rt.class ~= plan.class then classes.drop_if_empty(c, rt.class) end
+  if old_desc and old_desc.pools ~= desc.pools then claims.leave(c, node, classes.list(old_desc.pools)) end
 
   local ttl_ms = config.value(c, 'heartbeat_ttl_ms')
   local runtime = keys.runtime(root, node)
@@ -64,10 +65,12 @@ local function register(root, arg)
   call('HSET', runtime, 'class', plan.class, 'incarnation', incarnation, 'flags', flags, 'foreign', foreign,
     'until', string.format('%d', c.now + ttl_ms), 'seen', c.now_text,
     'scan', string.format('%d', scan_ms), 'instance', arg.instance or (rt and rt.instance) or '')
+  claims.place(c, node, flags)
   cell.due_at(c, 'n' .. node, c.now + ttl_ms)
   call('HSET', keys.info(root, node), 'indexing', '0')
   cell.touch(c)
-  return { 'incarnation', tonumber(incarnation), 'held', held, 'heartbeat_ttl_ms', ttl_ms, 'assigned', {} }
+  return { 'incarnation', tonumber(incarnation), 'held', held, 'heartbeat_ttl_ms', ttl_ms, 'assigned',
+    deployments.assigned(c, node) }
 end
 
 return register

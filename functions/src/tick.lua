@@ -121,7 +121,7 @@ local function carry_out(c, node, decided, asked)
 end
 
 local function tick(root, arg)
-  local c = cell.open(root)
+  local c = cell.open(root, 'deployments')
   settle.first(c)
   local node = arg.node
   local rt = nodes.own_word(c, node, arg.incarnation)

@@ -10,7 +10,7 @@ local NUMBERS = { 'clock', 'wake', 'configured', 'grants', 'generation', 'listen
 
 -- A cell has none of these before the first one is drawn or counted.
 local DRAWN = { 'leases', 'tokens', 'queues', 'submitted', 'retried', 'requeued', 'started', 'withdrawn', 'blocked',
-  'emergencies' }
+  'emergencies', 'deployments' }
 
 function audit_cell.record(c, _, _, say)
   local call = redis.call
@@ -93,6 +93,9 @@ function audit_cell.balance(c, say)
   for _, kind in ipairs(work.ENDS) do tried = tried + number(c, 'tries_' .. kind) end
   if started ~= tried + c.tries then
     say('counters: ' .. started .. ' tries started, but ' .. tried .. ' ended and ' .. c.tries .. ' are live')
+  end
+  if c.assigned ~= c.owned then
+    say('deployments: ' .. c.owned .. ' are on nodes, but nodes have ' .. c.assigned)
   end
   if c.worked ~= c.tries - c.tries_lost then
     say('counters: ' .. c.worked .. ' jobs in the work of nodes, but ' .. c.tries - c.tries_lost .. ' tries there')

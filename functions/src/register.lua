@@ -49,9 +49,9 @@ local function register(root, arg)
   call('ZADD', keys.nodes(root), '0', node)
   local held = nodes.held(c, node)
   nodes.move_class(c, node, rt, plan, flags, held + foreign)
+  if old_desc and old_desc.pools ~= desc.pools then claims.leave(c, node, classes.list(old_desc.pools)) end
   index.move(c, node, old_desc, desc, interrupted)
   if rt and rt.class ~= plan.class then classes.drop_if_empty(c, rt.class) end
-  if old_desc and old_desc.pools ~= desc.pools then claims.leave(c, node, classes.list(old_desc.pools)) end
 
   local ttl_ms = config.value(c, 'heartbeat_ttl_ms')
   local runtime = keys.runtime(root, node)

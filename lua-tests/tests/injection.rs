@@ -113,6 +113,9 @@ fn seen(host: &mut InProcess) -> Vec<String> {
             out.push(format!("{key} {value:?}"));
         }
     }
+    for id in ["d", "e"] {
+        out.push(format!("{:?}", call(host, "deployment", &[id])));
+    }
     for session in ["s", "t"] {
         out.push(format!("{:?}", binding(host, session)));
     }
@@ -180,8 +183,10 @@ fn faults(scenario: &Scenario, is_heard: bool) -> Vec<String> {
             fault(format!("it succeeded, {interrupted:?}"));
         }
         let again = say(&mut host, scenario.call);
-        let is_gone =
-            scenario.call.starts_with("deregister") && code(&again) == Some("UNKNOWN_NODE");
+        let is_gone = (scenario.call.starts_with("deregister")
+            && code(&again) == Some("UNKNOWN_NODE"))
+            || (scenario.call.starts_with("undeploy")
+                && code(&again) == Some("NO_SUCH_DEPLOYMENT"));
         if code(&again).is_some() && !is_gone {
             fault(format!("again it replied {again:?}"));
         }

@@ -40,12 +40,15 @@ function deployments.is_owned(c, id, rec)
   return rec.node ~= '' and redis.call('ZSCORE', keys.assigned(c.root, rec.node), id) ~= false
 end
 
--- Takes it from the node that has it, which is told to stop it.
+-- Takes it from the node that has it, which is told to stop it. What is known of the node is set also when an interrupted
+-- call has taken it before.
 function deployments.revoke(c, id, rec)
-  if not deployments.is_owned(c, id, rec) then return end
-  local rt = nodes.read(c, rec.node)
-  redis.call('ZADD', keys.revoked(c.root, rec.node), '0', id)
-  redis.call('ZREM', keys.assigned(c.root, rec.node), id)
+  local rt = rec.node ~= '' and nodes.read(c, rec.node)
+  if not rt then return end
+  if deployments.is_owned(c, id, rec) then
+    redis.call('ZADD', keys.revoked(c.root, rec.node), '0', id)
+    redis.call('ZREM', keys.assigned(c.root, rec.node), id)
+  end
   claims.place(c, rec.node, rt.flags)
 end
 

@@ -28,7 +28,16 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         !classes.is_empty() && scores.any(|score| score == number) && !value.expires
     };
     let attributes = members(keys, &format!("{ROOT}:attrs"));
-    let families: [(&str, IsThere<'_>); 16] = [
+    let deployments = members(keys, &format!("{ROOT}:deployments"));
+    let families: &[(&str, IsThere<'_>)] = &[
+        ("node:deployments:", &of_node),
+        ("node:revoked:", &of_node),
+        ("deployment:", &|id| deployments.contains(id)),
+        ("deployments:free:", &|_| !value.expires),
+        ("claim:", &|rest| {
+            let pool = rest.split_once(':').map_or("", |(_, pool)| pool);
+            attributes.contains(&format!("pool:{pool}"))
+        }),
         ("node:info:", &of_node),
         ("node:runtime:", &of_node),
         ("node:slots:", &of_node),
@@ -55,9 +64,8 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         ("session:", &|_| value.expires != lease(value).is_some()),
     ];
     match suffix {
-        "config" | "nodes" | "classes" | "attrs" | "due" | "failed" | "cancelled" | "events" => {
-            !value.expires
-        }
+        "config" | "deployments" | "nodes" | "classes" | "attrs" | "due" | "failed"
+        | "cancelled" | "events" => !value.expires,
         _ => {
             suffix.starts_with("lost:")
                 || families

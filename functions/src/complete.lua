@@ -7,7 +7,8 @@
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NO_SUCH_JOB, NODE_MISMATCH, STALE_NODE,
 --         WRONG_STATE
 -- Calls:  10 (1 more with INCARNATION, 1 under ACK, 1 with REASON, 4 for a failed job, 5 from a session's seat, 1 while
---         someone listens, 1 with the setting events = all); 18 for a job from the queue, 25 when it goes back
+--         someone listens, 1 with the setting events = all); 21 for a job from the queue, 24 when it failed for good, 28
+--         when it goes back
 
 -- The job is not live with a hold where one would expect it: heard before, cancelled, expired, or an error.
 local function settled_before(c, arg, score)

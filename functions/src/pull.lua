@@ -5,8 +5,8 @@
 --
 -- Reply:  [[job item, ...], [stop ids]]
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
--- Calls:  12 with nothing to hand over, 17 more per job and 1 per queue it comes from, with REQUEST 1 more, and 1 more when
---         there are jobs
+-- Calls:  10 with nothing to hand over, 16 more per job, 1 when it was the last of its queue, 1 per queue looked into, 5 when
+--         there are queues that nodes of its class have not met, with REQUEST 1 more, and 1 more when there are jobs
 
 local DEFAULT_COUNT = 16
 
@@ -22,7 +22,7 @@ local function pull(root, arg)
   local count = math.min(arg.count or DEFAULT_COUNT, intake.room(rt, nodes.held(c, node), true))
   local planned = {}
   if count > 0 then
-    intake.each(c, node, rt, count + config.value(c, 'tick_scan_limit'), function(job, rec)
+    intake.each(c, rt, count + config.value(c, 'tick_scan_limit'), function(job, rec)
       planned[#planned + 1] = intake.plan(c, job, rec)
       return #planned >= count
     end)

@@ -12,7 +12,7 @@ local function again(c, arg, rec, until_ms)
   local call = redis.call
   local job, node = arg.job, arg.node
   if rec.status == 'released' then return nil end
-  if rec.node ~= node and not tries.is_waiting(rec) then errors.node_mismatch(job, rec.node) end
+  if rec.node ~= node and rec.node ~= jobs.NOWHERE then errors.node_mismatch(job, rec.node) end
   if rec.kind ~= 'r' then
     errors.fail('JOB_EXISTS', 'job ' .. errors.shown(job) .. ' exists and is no reservation')
   end

@@ -5,7 +5,7 @@
 --
 -- Reply:  OK, also for one that waits already
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, NO_SUCH_JOB, WRONG_STATE
--- Calls:  20 (3 more for the first job of a queue)
+-- Calls:  18 (2 more for the first job of a queue)
 
 local DEAD = { failed = 'f', expired = 'e' }
 
@@ -19,6 +19,7 @@ local function retry(root, arg)
   if tries.is_waiting(rec) then return redis.status_reply('OK') end
   local score = holds.score(c, rec.node, job)
   local state = score and holds.state(score)
+  if state == 'reserved' then state = 'dispatched' end
   if rec.kind ~= 'q' then errors.wrong_state(job, (rec.status or state or 'expired') .. ' and did not come from the queue') end
   if not DEAD[rec.status] then errors.wrong_state(job, rec.status or state or tries.fate(rec)) end
   if score then errors.wrong_state(job, rec.status .. ', and its node has not said that it stopped') end

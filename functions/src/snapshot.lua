@@ -1,33 +1,36 @@
 -- lockless_snapshot
 --
 -- Writes what a dashboard shows to R:snapshot, for a minute, and returns it: nodes by state, slots and their use in all and
--- by pool, jobs and their rates since the snapshot before, languages, models and services with their nodes, and why
--- nodes take no work. One that is less than a second old is returned as it is. Slots and nodes of lists are those of
--- nodes that are not offline.
+-- by pool, jobs and their rates since the snapshot before, the longest queues, languages, models and services with their
+-- nodes, and why nodes take no work. One that is less than a second old is returned as it is. Slots and nodes of lists are
+-- those of nodes that are not offline. Jobs that are pending wait in a queue or, delayed, for their time.
 --
 -- Reply:  JSON
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
--- Calls:  12 with one class of up to 64 nodes; at most 103 per class, and 256 classes
+-- Calls:  14 with one class of up to 64 nodes; at most 103 per class, and 256 classes; 1 per queue, and 1000 queues
 
 local KEPT_MS, YOUNG_MS = 60000, 1000
 -- Without another snapshot for so long there are no rates.
 local COUNTED_FROM_MS = 120000
 local LISTED = 64
 
-local COUNTERS = { 'grants', 'reserved', 'finished', 'failed', 'expired', 'cancelled', 'released' }
+local COUNTERS = { 'grants', 'reserved', 'finished', 'failed', 'expired', 'cancelled', 'released', 'submitted', 'started',
+  'retried', 'requeued', 'withdrawn' }
 
 -- The counters by name, and as one line with the time.
 local function counters(c)
   local values = redis.call('HMGET', c.root, unpack(COUNTERS))
   local out = {}
   for i, name in ipairs(COUNTERS) do out[name] = tonumber(values[i] or '0') end
-  out.dispatched = out.grants - out.reserved
-  out.live = out.grants - out.finished - out.failed - out.expired - out.cancelled - out.released
+  out.dispatched = out.grants - out.reserved - out.started
+  out.live = out.grants + out.withdrawn - out.requeued - out.finished - out.failed - out.expired - out.cancelled -
+    out.released
+  out.pending = out.submitted + out.retried + out.requeued - out.started - out.withdrawn
   return out
 end
 
--- What the counters were when: "ts dispatched finished failed expired cancelled".
-local RATED = { 'dispatched', 'finished', 'failed', 'expired', 'cancelled' }
+-- What the counters were when: the time and these. A snapshot of an older library has fewer of them.
+local RATED = { 'dispatched', 'finished', 'failed', 'expired', 'cancelled', 'submitted', 'started' }
 
 local function line(c, counts)
   local out = { c.now_text }
@@ -40,7 +43,7 @@ local function rates(c, before, counts)
   local seconds = before and before[1] < c.now and (c.now - before[1]) / 1000
   for i, name in ipairs(RATED) do
     out[#out + 1] = name .. '_per_s'
-    out[#out + 1] = seconds and json.number((counts[name] - before[i + 1]) / seconds) or 'null'
+    out[#out + 1] = seconds and before[i + 1] and json.number((counts[name] - before[i + 1]) / seconds) or 'null'
   end
   return json.object(out)
 end
@@ -50,6 +53,21 @@ local function named(key, of)
   for i, entry in ipairs(survey.greatest(of, LISTED)) do
     out[i] = json.object({ key, json.string(entry.name), 'nodes', json.number(entry.nodes), 'slots',
       json.number(entry.slots), 'used', json.number(entry.used) })
+  end
+  return json.array(out)
+end
+
+local function text_or_null(text)
+  return text and json.string(text) or 'null'
+end
+
+local function longest_queues(c)
+  local out = {}
+  for i, queue in ipairs(survey.queues(c, LISTED)) do
+    local wishes, labels = queue.wishes, {}
+    for n, label in ipairs(wishes.require or {}) do labels[n] = json.string(label) end
+    out[i] = json.object({ 'pool', text_or_null(wishes.pool), 'pair', text_or_null(wishes.pair),
+      'region', text_or_null(wishes.region), 'labels', json.array(labels), 'pending', json.number(queue.pending) })
   end
   return json.array(out)
 end
@@ -92,14 +110,15 @@ local function snapshot(root)
 
   local counts, seen = counters(c), survey.nodes(c)
   counts.dead_letters = call('ZCARD', keys.failed(root))
+  counts.delayed = call('ZCARD', keys.delayed(root))
   seen.states.total = call('ZCARD', keys.nodes(root))
   local text = json.object({
     'cell', json.string(root), 'ts', json.number(c.now), 'since_ts', before and json.number(before[1]) or 'null',
     'nodes', numbers(seen.states, { 'total', 'ready', 'full', 'busy', 'draining', 'offline' }),
     'slots', json.number(seen.slots), 'used', json.number(seen.used), 'pools', named('pool', seen.pools),
-    'jobs', numbers(counts, { 'live', 'dispatched', 'reserved', 'finished', 'failed', 'expired', 'cancelled', 'released',
-      'dead_letters' }),
-    'rates', rates(c, before, counts), 'languages', named('pair', seen.pairs), 'models', named('model', seen.models),
+    'jobs', numbers(counts, { 'live', 'dispatched', 'reserved', 'submitted', 'started', 'pending', 'delayed', 'finished',
+      'failed', 'expired', 'cancelled', 'released', 'dead_letters' }),
+    'rates', rates(c, before, counts), 'queues', longest_queues(c), 'languages', named('pair', seen.pairs), 'models', named('model', seen.models),
     'services', named('service', seen.services), 'exclusions', exclusions(seen.states),
     'partial', seen.partial and 'true' or 'false',
   })

@@ -5,7 +5,7 @@
 --
 -- Reply:  1, or 0 when it is there already
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, JOB_EXISTS
--- Calls:  11 (3 more for the first job of a queue, 1 with the setting events = all)
+-- Calls:  10 (4 more for the first job of a queue, 1 with the setting events = all)
 
 local DEFAULT_PRIORITY, DEFAULT_RETRIES = 5, 3
 

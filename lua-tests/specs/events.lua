@@ -16,6 +16,13 @@ local function since(id)
 end
 
 local function now() return events('$')[1] end
+local function submit(job, ...) return fcall('lockless_submit', job, 'p', ...) end
+
+-- A tick of a node of this use of memory; at 99 % it is in an emergency.
+local function tick(mem)
+  return fcall('lockless_tick', 'n1', 'MEM', mem, 'USED', mem, 'TOTAL', 100000, 'AVAIL', 90000, 'SWAP', 0, 'CPU', 0)
+end
+
 local function dispatch(job, ...) return fcall('lockless_dispatch', 's', '-', '-', 'p', 'JOB', job, ...) end
 
 -- What happens, and the events it leaves in the default setting and with `all`.
@@ -73,6 +80,79 @@ local rows = {
     fcall('lockless_deregister', 'n1')
   end, { 'node_lost n1 deregistered', 'job_expired n1 j s node lost' },
     { 'job_dispatched n1 j s', 'node_lost n1 deregistered', 'job_expired n1 j s node lost' } },
+  { 'a job of the queue that finishes', function()
+    submit('j')
+    submit('j')
+    fcall('lockless_pull', 'n1')
+    fcall('lockless_complete', 'j', 'n1', 'finished')
+    fcall('lockless_complete', 'j', 'n1', 'finished')
+  end, {}, { 'job_submitted j', 'job_started n1 j try 1', 'job_completed n1 j' } },
+  { 'a job that waits and is cancelled', function()
+    submit('j', 'DELAY', 9000)
+    fcall('lockless_cancel', 'j', 'REASON', 'why')
+    fcall('lockless_cancel', 'j')
+  end, {}, { 'job_submitted j', 'job_cancelled j why' } },
+  { 'a job that is tried again and fails', function()
+    fcall('lockless_config', 'retry_backoff_ms', 0)
+    submit('j', 'RETRIES', 1)
+    for try = 1, 2 do
+      fcall('lockless_pull', 'n1')
+      fcall('lockless_complete', 'j', 'n1', 'failed', 'REASON', 'broke ' .. try)
+      fcall('lockless_complete', 'j', 'n1', 'failed')
+    end
+    fcall('lockless_retry', 'j')
+    fcall('lockless_retry', 'j')
+  end, { 'config_changed retry_backoff_ms 0', 'job_requeued n1 j failed: broke 1',
+    'job_failed n1 j try 1: broke 1\ntry 2: broke 2', 'job_requeued j retried' },
+    { 'config_changed retry_backoff_ms 0', 'job_submitted j', 'job_started n1 j try 1', 'job_requeued n1 j failed: broke 1',
+      'job_started n1 j try 2', 'job_failed n1 j try 1: broke 1\ntry 2: broke 2', 'job_requeued j retried' } },
+  { 'a job of the queue whose node leaves', function()
+    submit('j')
+    fcall('lockless_pull', 'n1')
+    fcall('lockless_deregister', 'n1')
+  end, { 'node_lost n1 deregistered', 'job_requeued n1 j lost: node lost' },
+    { 'job_submitted j', 'job_started n1 j try 1', 'node_lost n1 deregistered', 'job_requeued n1 j lost: node lost' } },
+  { 'a job that makes room', function()
+    submit('j')
+    tick(1)
+    tick(99)
+    tick(99)
+    fcall('lockless_stopped', 'j', 'n1', 'failed')
+    fcall('lockless_stopped', 'j', 'n1', 'failed')
+    tick(99)
+    fcall('lockless_stopped', 'j', 'n1', 'ok')
+    fcall('lockless_stopped', 'j', 'n1', 'ok')
+  end, { 'node_mode n1 NORMAL -> EMERGENCY', 'TASK_STOP_FAILED n1 j PREEMPTED', 'TASK_STOPPED n1 j PREEMPTED',
+    'job_requeued n1 j preempted' },
+    { 'job_submitted j', 'job_started n1 j try 1', 'node_mode n1 NORMAL -> EMERGENCY', 'TASK_STOP_FAILED n1 j PREEMPTED',
+      'TASK_STOPPED n1 j PREEMPTED', 'job_requeued n1 j preempted' } },
+  { 'a job of the queue that runs too long', function()
+    submit('j', 'TTL', 9000)
+    fcall('lockless_pull', 'n1')
+    advance(9001)
+    fcall('lockless_sweep')
+    fcall('lockless_stopped', 'j', 'n1', 'failed')
+    fcall('lockless_stopped', 'j', 'n1', 'ok')
+    fcall('lockless_stopped', 'j', 'n1', 'ok')
+  end, { 'job_expired n1 j try 1: run limit passed', 'TASK_STOP_FAILED n1 j expired', 'TASK_STOPPED n1 j expired' },
+    { 'job_submitted j', 'job_started n1 j try 1', 'job_expired n1 j try 1: run limit passed',
+      'TASK_STOP_FAILED n1 j expired', 'TASK_STOPPED n1 j expired' } },
+  { 'a pushed job that is cancelled and stops', function()
+    dispatch('j')
+    fcall('lockless_cancel', 'j')
+    fcall('lockless_stopped', 'j', 'n1', 'ok')
+  end, { 'TASK_STOPPED n1 j s cancelled' },
+    { 'job_dispatched n1 j s', 'job_cancelled n1 j s', 'TASK_STOPPED n1 j s cancelled' } },
+  { 'a node whose mode changes', function()
+    fcall('lockless_config', 'ema_alpha', 1, 'emergency_cooldown_ticks', 0)
+    for _, mem in ipairs({ 1, 85, 85, 99, 99, 1, 1 }) do tick(mem) end
+  end, { 'config_changed ema_alpha 1 emergency_cooldown_ticks 0', 'node_mode n1 NORMAL -> HIGH',
+    'node_mode n1 HIGH -> EMERGENCY', 'node_mode n1 EMERGENCY -> NORMAL' } },
+  { 'a tick that is sent again', function()
+    for _ = 1, 2 do
+      fcall('lockless_tick', 'n1', 'MEM', 99, 'USED', 1, 'TOTAL', 1, 'AVAIL', 0, 'SWAP', 0, 'CPU', 0, 'REQUEST', 'r')
+    end
+  end, { 'node_mode n1 NORMAL -> EMERGENCY' } },
   { 'a setting that is changed, and one that is not', function()
     fcall('lockless_config', 'job_ttl_ms', 5000, 'reserve_ttl_ms', 5000)
     fcall('lockless_config', 'job_ttl_ms', 5000)

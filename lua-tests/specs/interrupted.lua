@@ -39,6 +39,14 @@ local rows = {
     local lease = fields(bind('s', 'r1')).lease_id
     expect(fcall('lockless_unbind', 's', lease)):equals(1)
   end },
+  { 'hands out nothing from the queue', function()
+    fcall('lockless_complete', 'plain', 'n1', 'finished')
+    fcall('lockless_submit', 'queued', 'p')
+    expect(fcall('lockless_pull', 'n1')[1]):equals({})
+    expect(redis('EXISTS', R .. ':fits:' .. redis('HGET', R .. ':node:runtime:n1', 'class'))):equals(0)
+    expect(fcall('lockless_heartbeat', 'n1', 'LABEL', 'b')):succeeds()
+    expect(fcall('lockless_pull', 'n1')[1]):has_length(1)
+  end },
   { 'drains', function() expect(fcall('lockless_drain', 'n1', 'on')):equals('OK') end },
 }
 

@@ -129,9 +129,64 @@ describe('a snapshot', function()
     local seen = snapshot()
     expect({ seen.since_ts, seen.ts - first }):equals({ first, 100000 })
     expect(seen.rates):equals({ dispatched_per_s = 0.04, finished_per_s = 0.03, failed_per_s = 0.01, expired_per_s = 0,
-      cancelled_per_s = 0 })
-    expect(seen.jobs):equals({ live = 0, dispatched = 4, reserved = 0, finished = 3, failed = 1, expired = 0, cancelled = 0,
-      released = 0, dead_letters = 1 })
+      cancelled_per_s = 0, submitted_per_s = 0, started_per_s = 0 })
+    expect(seen.jobs):equals({ live = 0, dispatched = 4, reserved = 0, submitted = 0, started = 0, pending = 0, delayed = 0,
+      finished = 3, failed = 1, expired = 0, cancelled = 0, released = 0, dead_letters = 1 })
+  end)
+
+  it('has no rate of what the one before did not count', function()
+    register('n1')
+    snapshot()
+    local before = redis('GET', R .. ':snapshot:before')
+    redis('SET', R .. ':snapshot:before', before:match('^%S+ %S+ %S+ %S+ %S+ %S+'))
+    redis('HSET', R, 'clock', now_ms() + 100000)
+    local seen = snapshot()
+    expect({ seen.rates.cancelled_per_s, seen.rates.submitted_per_s }):equals({ 0, null })
+  end)
+
+  it('counts jobs of the queue, whatever became of them', function()
+    register('n1')
+    local first = snapshot().ts
+    for i = 1, 8 do fcall('lockless_submit', 'j' .. i, 'p', 'RETRIES', 0) end
+    fcall('lockless_submit', 'late', 'p', 'DELAY', 1000000)
+    fcall('lockless_pull', 'n1')
+    fcall('lockless_complete', 'j1', 'n1', 'finished')
+    fcall('lockless_complete', 'j2', 'n1', 'failed')
+    fcall('lockless_retry', 'j2')
+    fcall('lockless_stopped', 'j3', 'n1', 'ok')
+    fcall('lockless_cancel', 'j8')
+    dispatch()
+    redis('HSET', R, 'clock', first + 100000)
+    local seen, stats = snapshot(), fields(fcall('lockless_stats'))
+    expect(seen.jobs):has('live', 2):has('dispatched', 1):has('submitted', 9):has('started', 4):has('pending', 6):has('delayed', 1)
+    for _, name in ipairs({ 'live', 'dispatched', 'pending', 'finished', 'failed', 'cancelled' }) do
+      expect(seen.jobs[name]):equals(stats[name])
+    end
+    expect({ seen.rates.submitted_per_s, seen.rates.started_per_s, seen.rates.dispatched_per_s }):equals({ 0.09, 0.04, 0.01 })
+    expect(seen.used):equals(2)
+  end)
+
+  it('names the longest queues by what their jobs ask for', function()
+    for i = 1, 3 do fcall('lockless_submit', 'a' .. i, 'p', 'POOL', 'a"', 'REQUIRE', 'y', 'REQUIRE', 'x') end
+    for i = 1, 2 do fcall('lockless_submit', 'b' .. i, 'p', 'PAIR', 'en', 'zh', 'REGION', 'eu') end
+    for i = 1, 2 do fcall('lockless_submit', 'c' .. i, 'p') end
+    fcall('lockless_submit', 'd', 'p', 'DELAY', 1000)
+    expect(snapshot().queues):equals({
+      { pool = 'a\\"', pair = null, region = null, labels = { 'x', 'y' }, pending = 3 },
+      { pool = null, pair = 'en:zh', region = 'eu', labels = {}, pending = 2 },
+      { pool = null, pair = null, region = null, labels = {}, pending = 2 },
+    })
+  end)
+
+  it('names 64 queues at most, and looks at each of 1000 once', { hosts = 'in_process' }, function()
+    for i = 1, 1000 do fcall('lockless_submit', 'j' .. i, 'p', 'POOL', 'p' .. i) end
+    for i = 1, 9 do fcall('lockless_submit', 'k' .. i, 'p', 'POOL', 'p777') end
+    expect(fcall('lockless_submit', 'more', 'p', 'POOL', 'new')):is_error('BAD_ARGUMENT'):contains('1000')
+    local seen = snapshot()
+    expect(call_count()):is_at_most(1020)
+    expect(seen.queues):has_length(64)
+    expect({ seen.queues[1].pool, seen.queues[1].pending, seen.queues[2].pool }):equals({ 'p777', 10, 'p1' })
+    expect(seen.jobs.pending):equals(1009)
   end)
 
   it('is kept for a minute, and read as it was written', function()

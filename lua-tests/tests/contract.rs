@@ -4,17 +4,22 @@
 
 mod cell;
 mod contract {
+    pub(crate) mod allowed;
+    pub(crate) mod costs;
     pub(crate) mod provoked;
+    pub(crate) mod queue_costs;
 }
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::Path,
 };
 
 use cell::{ROOT, api, code, command, in_process, library, must, say, words};
-use contract::provoked::{ALLOWED, BOTH, CHANGING, ROWS, Row};
+use contract::{
+    allowed::{ALLOWED, CHANGING},
+    provoked::{BOTH, ROWS, Row},
+};
 use lockless_functions::{
     LIBRARY,
     api::{Mode, RetryBy},
@@ -24,7 +29,15 @@ use lockless_lua_tests::{Host, InProcess, Real, Reply};
 use lockless_servers::Standalone;
 
 /// The model's clock starts at a fixed time, so the first lease is 1-1767225600000.
-const ONE_NODE: [&str; 3] = ["register n1 4", "dispatch s - - p JOB j", "bind b r"];
+const ONE_NODE: [&str; 7] = [
+    "register n1 6",
+    "dispatch s - - p JOB j",
+    "bind b r",
+    "submit failing p RETRIES 0",
+    "submit failed p RETRIES 0",
+    "pull n1",
+    "complete failed n1 failed",
+];
 const MOVED_AWAY: &str = "ERR Script attempted to access a non local key in a cluster node";
 /// Errors that any function gives, whatever it does, so they need no row each.
 const GENERAL: [&str; 4] = ["BAD_ARGUMENT", "BAD_CELL", "SCHEMA_MISMATCH", "CELL_MOVING"];
@@ -285,221 +298,5 @@ fn the_general_errors_come_before_all_others() {
             Some("SCHEMA_MISMATCH"),
             "{function} instead of {wanted}"
         );
-    }
-}
-
-/// The first number after `-- Calls:` in a function's source.
-fn promised_calls(function: &str) -> usize {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../functions/src/{function}.lua"));
-    let source = fs::read_to_string(path).unwrap();
-    let line = source
-        .lines()
-        .find_map(|line| line.strip_prefix("-- Calls:"))
-        .unwrap()
-        .to_owned();
-    let digits = line
-        .split(|c: char| !c.is_ascii_digit())
-        .find(|word| !word.is_empty());
-    digits
-        .unwrap_or_else(|| panic!("{function}: no number in {line}"))
-        .parse()
-        .unwrap()
-}
-
-fn calls_of(host: &mut InProcess, line: &str) -> usize {
-    must(host, line);
-    host.call_count().unwrap()
-}
-
-/// The common way through each function, and what comes before it: the session and the match results are known, and nobody
-/// listens until the end.
-const COMMON: &[(&str, &[&str])] = &[
-    (
-        "register n1 4 POOL a PAIR en fr",
-        &["register n0 4 POOL a PAIR en fr"],
-    ),
-    ("deregister n0", &[]),
-    ("heartbeat n1 CPU 10 MEM 10 GPU 10", &["pass 1000"]),
-    ("drain n1 on", &[]),
-    ("drain n1 off", &[]),
-    ("node n1", &[]),
-    ("nodes 0 100", &[]),
-    (
-        "dispatch s en fr p JOB a",
-        &[
-            "dispatch s en fr p JOB warm",
-            "dispatch s en fr p JOB warmer",
-        ],
-    ),
-    ("ack a n1", &[]),
-    ("complete a n1 finished", &[]),
-    ("reserve n1 b 5000000", &[]),
-    ("release b n1", &[]),
-    ("dispatch s en fr p JOB c", &[]),
-    ("extend c n1 5000000", &["ack c n1"]),
-    ("job c", &[]),
-    ("jobs failed 0 10", &[]),
-    ("reserve n1 d 5000000", &[]),
-    ("cancel d", &[]),
-    ("config", &[]),
-    ("stats", &[]),
-    ("events - 10", &[]),
-    ("explain s en fr", &[]),
-    ("sweep", &[]),
-    ("snapshot", &[]),
-    ("overview", &[]),
-    ("version", &[]),
-    ("complete c n1 finished", &[]),
-    ("bind s r1 PAIR en fr", &[]),
-    ("renew s 1-1767225601000", &[]),
-    ("unbind s 1-1767225601000", &[]),
-    (
-        "model_unavailable n1 m REQUEST r",
-        &["model_unavailable n1 m"],
-    ),
-    ("limit l 9 60000", &["limit l 9 60000"]),
-    ("lock l a 60000", &["lock k a 60000"]),
-    ("unlock l a", &[]),
-    ("take n1", &["take n1"]),
-    ("listen", &[]),
-];
-
-#[test]
-fn the_common_way_costs_no_more_than_its_header_says() {
-    let mut host = in_process();
-    let (mut measured, mut too_dear) = (BTreeSet::new(), Vec::new());
-    for (line, before) in COMMON {
-        run(&mut host, before);
-        let calls = calls_of(&mut host, line);
-        let function = line.split(' ').next().unwrap();
-        let allowed = promised_calls(function);
-        if calls > allowed {
-            too_dear.push(format!("{line}: {calls} calls, its header says {allowed}"));
-        }
-        measured.insert(function);
-    }
-    assert_eq!(too_dear, Vec::<String>::new());
-    let functions = ALLOWED.iter().map(|(function, _)| *function);
-    let missing: Vec<_> = functions
-        .filter(|function| !measured.contains(function) && *function != "check")
-        .collect();
-    assert_eq!(missing, Vec::<&str>::new());
-}
-
-/// Calls, what comes before each, and how many more commands it needs while someone listens.
-const WHILE_LISTENING: &[(&str, &[&str], usize)] = &[
-    ("dispatch s - - p", &ONE_NODE, 1),
-    ("dispatch s - - p JOB j", &ONE_NODE, 0),
-    ("complete j n1 finished", &ONE_NODE, 1),
-    // Its end, and the event of it.
-    ("complete j n1 failed", &ONE_NODE, 2),
-    ("drain n1 on", &ONE_NODE, 1),
-    ("bind s r", &ONE_NODE, 1),
-    ("model_unavailable n1 m", &ONE_NODE, 1),
-    ("config job_ttl_ms 5000", &ONE_NODE, 1),
-    (
-        "complete j n1 finished",
-        &["register n1 4", "dispatch s - - p JOB j", "cancel j"],
-        0,
-    ),
-    ("release j n1", &ONE_NODE, 1),
-    ("release k n1", &["register n1 4", "reserve n1 k -"], 1),
-    ("release k n1", &["register n1 4"], 0),
-    ("cancel k", &["register n1 4", "reserve n1 k -"], 1),
-    ("cancel j", &ONE_NODE, 2),
-    ("deregister n1", &ONE_NODE, 2),
-    ("deregister n1", &["register n1 4"], 1),
-    ("sweep", &ONE_NODE, 0),
-    (
-        "sweep",
-        &["register n1 4", "reserve n1 k 1000", "pass 2000"],
-        2,
-    ),
-    (
-        "sweep",
-        &[
-            "register n1 4",
-            "dispatch s - - p JOB j TTL 1000",
-            "ack j n1",
-            "pass 2000",
-        ],
-        3,
-    ),
-    ("reserve n1 k -", &ONE_NODE, 0),
-    ("ack j n1", &ONE_NODE, 0),
-    ("heartbeat n1", &ONE_NODE, 0),
-];
-
-#[test]
-fn listening_costs_one_command_per_announcement() {
-    for (line, before, more) in WHILE_LISTENING {
-        let mut host = after(before);
-        let start = host.snapshot().unwrap();
-        let quiet = calls_of(&mut host, line);
-        host.restore(&start).unwrap();
-        // What a call of listen leaves behind; the call itself would settle what is due.
-        command(&mut host, &format!("HSET {ROOT} listen 9007199254740991"));
-        let heard = calls_of(&mut host, line);
-        assert_eq!(heard, quiet + more, "{line} after {before:?}");
-    }
-}
-
-#[test]
-fn listening_writes_once_a_minute() {
-    let mut host = after(&["config heartbeat_ttl_ms 1800000", "register n1 4"]);
-    let mut cost = |ms: u64| {
-        host.pass_time(ms).unwrap();
-        // So that the clock is not written for its own sake, as any call does after a second without one.
-        must(&mut host, "sweep");
-        calls_of(&mut host, "listen")
-    };
-    let common = promised_calls("listen");
-    assert_eq!(
-        [cost(0), cost(0), cost(60_000)],
-        [common + 1, common, common]
-    );
-    assert_eq!([cost(1), cost(0)], [common + 1, common]);
-}
-
-/// A job's way through the cell: dispatch, ack, complete.
-const A_JOBS_WAY: usize = 25;
-
-#[test]
-fn a_jobs_way_costs_the_same_whatever_the_size_of_the_cell() {
-    let many = |keyword: &str, count: usize| {
-        (0..count)
-            .map(|n| format!(" {keyword} {keyword}{n}"))
-            .collect::<String>()
-    };
-    for (nodes, labels, pools) in [
-        (1, 1, 1),
-        (2_000, 1, 1),
-        (1, 64, 1),
-        (1, 1, 16),
-        (2_000, 64, 16),
-    ] {
-        let mut host = in_process();
-        let described = format!(
-            "4 PAIR en fr{}{}",
-            many("LABEL", labels),
-            many("POOL", pools)
-        );
-        for node in 0..nodes {
-            must(&mut host, &format!("register n{node} {described}"));
-        }
-        // The first job of a session asks for any pool, the second for the one it remembers.
-        must(&mut host, "dispatch s en fr p JOB warm");
-        must(&mut host, "dispatch s en fr p JOB warmer");
-        let dispatched = must(&mut host, "dispatch s en fr p JOB j");
-        let dispatch = host.call_count().unwrap();
-        let node = cell::texts(&dispatched)[0].clone();
-        let ack = calls_of(&mut host, &format!("ack j {node}"));
-        let complete = calls_of(&mut host, &format!("complete j {node} finished"));
-        let told = format!(
-            "{nodes} nodes, {labels} labels, {pools} pools: {dispatch} + {ack} + {complete} calls"
-        );
-        assert!(dispatch <= promised_calls("dispatch"), "{told}");
-        assert!(dispatch + ack + complete <= A_JOBS_WAY, "{told}");
     }
 }

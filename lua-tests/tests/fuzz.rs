@@ -18,7 +18,7 @@ use lockless_functions::api::{Argument, Function, Kind, ReplyShape};
 use lockless_lua_tests::{Host, Real, Reply};
 use lockless_servers::Standalone;
 
-const BEFORE: [&str; 15] = [
+const BEFORE: [&str; 24] = [
     "config payload_max_bytes 1048576 heartbeat_ttl_ms 1800000",
     "register n1 100000 POOL a PAIR en fr LABEL gpu",
     "register n2 4 POOL a POOL b",
@@ -34,6 +34,15 @@ const BEFORE: [&str; 15] = [
     "complete finished n1 failed",
     "bind a a REQUIRE gpu",
     "dispatch a - - p JOB riding",
+    "submit pulled p",
+    "submit dead p RETRIES 0",
+    "submit back p",
+    "pull n1",
+    "complete dead n1 failed",
+    "complete back n1 failed",
+    "submit queued p POOL none",
+    "submit queued2 p",
+    "submit delayed p DELAY 600000",
 ];
 
 fn prepare(host: &mut dyn Host) {
@@ -162,17 +171,30 @@ fn whatever_is_said_to_a_server_the_reply_is_documented() {
     assert_sound(&mut real, "at the end");
 }
 
-/// The shortest call of each function; what is tried is put into or after it.
-fn base(function: &Function) -> Vec<Vec<u8>> {
+/// The shortest call of each function, without one of its options; what is tried is put into or after it.
+fn base(function: &Function, without: &Argument) -> Vec<Vec<u8>> {
     let value = |argument: &Argument| match (argument.kind, argument.name.as_str()) {
         (Kind::Integer, _) => argument.limits().0.to_string(),
         (Kind::Choice, _) => argument.values[0].clone(),
         (Kind::Cursor, _) => "0".to_owned(),
         (Kind::Lang, _) => "-".to_owned(),
         (_, "node") => "n1".to_owned(),
+        (Kind::Percent, _) => "5".to_owned(),
         (_, name) => name.to_owned(),
     };
-    words(&function.args.iter().map(value).collect::<Vec<_>>())
+    let mut call: Vec<String> = function.args.iter().map(value).collect();
+    let required = function.options.iter().filter(|option| option.required);
+    for option in required.filter(|option| option.name != without.name) {
+        call.extend(option.keyword.clone());
+        call.push(value(option));
+    }
+    // These two are told together.
+    for (name, keyword) in [("gpu_used_mb", "GPU_TOTAL"), ("gpu_total_mb", "GPU_USED")] {
+        if without.name == name {
+            call.extend([keyword.to_owned(), "5".to_owned()]);
+        }
+    }
+    words(&call)
 }
 
 /// Values at the edges of an argument's limits: those it takes, and those it does not.
@@ -235,7 +257,7 @@ fn edges(argument: &Argument) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
 
 /// The words of one value: a pair has its two languages at the same edge, `-` in src and tgt go together.
 fn with(function: &Function, argument: &Argument, value: &[u8]) -> Vec<Vec<u8>> {
-    let mut call = base(function);
+    let mut call = base(function, argument);
     match &argument.keyword {
         Some(keyword) => {
             call.push(keyword.clone().into_bytes());
@@ -299,7 +321,7 @@ fn an_option_is_given_as_often_as_it_may_be_and_no_more() {
         for option in &function.options {
             let keyword = option.keyword.clone().unwrap();
             let times = option.many.unwrap_or(1);
-            let mut call = base(function);
+            let mut call = base(function, option);
             for number in 0..=times {
                 let value = match option.kind {
                     Kind::Choice => option.values[0].clone(),

@@ -5,19 +5,21 @@
 mod cell;
 mod injection {
     pub(crate) mod between;
+    pub(crate) mod drained;
+    pub(crate) mod seen;
 }
 
 use std::collections::BTreeSet;
 
 use cell::{
-    ROOT, api, audit::problems, call, code, command, in_process, keyspace, list, must, say, text,
-    texts, violations,
+    ROOT, api, audit::problems, code, command, in_process, keyspace, must, say, violations,
+};
+use injection::{
+    drained,
+    seen::{seen, without_drawn},
 };
 use lockless_functions::api::Mode;
 use lockless_lua_tests::{Host, InProcess, Reply};
-
-/// Fields that tell how often something was tried, not what came of it.
-const DRAWN: [&str; 2] = ["incarnation", "class"];
 
 /// A call, and how the cell came to be as it finds it.
 #[derive(Default)]
@@ -25,7 +27,19 @@ struct Scenario {
     name: &'static str,
     before: Vec<&'static str>,
     call: &'static str,
-    replies_the_same: bool,
+    again: Again,
+}
+
+/// What making an interrupted call again gives.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// The reply and the state of an undisturbed call.
+    #[default]
+    TheSame,
+    /// The same state; the reply says what was done, so that less is left for whoever repeats it.
+    TheSameState,
+    /// Perhaps another choice, in which nothing is lost, doubled or miscounted.
+    NothingLost,
 }
 
 fn scenarios() -> Vec<Scenario> {
@@ -36,9 +50,13 @@ fn scenarios() -> Vec<Scenario> {
         for line in block.lines() {
             match line.trim_start().split_once(' ') {
                 _ if !line.starts_with(' ') => scenario.name = line,
-                Some((mark @ (">" | "~"), call)) => {
+                Some((mark @ (">" | "~" | "?"), call)) => {
                     scenario.call = call;
-                    scenario.replies_the_same = mark == ">";
+                    scenario.again = match mark {
+                        ">" => Again::TheSame,
+                        "~" => Again::TheSameState,
+                        _ => Again::NothingLost,
+                    };
                 }
                 _ => scenario.before.push(line.trim_start()),
             }
@@ -60,69 +78,6 @@ fn prepare(host: &mut InProcess, before: &[&str]) {
             must(host, line);
         }
     }
-}
-
-fn without_drawn(reply: &Reply) -> Vec<(String, String)> {
-    let pairs = list(reply).chunks(2);
-    let shown = pairs.map(|pair| (text(&pair[0]), format!("{:?}", pair[1])));
-    shown
-        .filter(|(name, _)| !DRAWN.contains(&name.as_str()))
-        .collect()
-}
-
-/// The lease of a session and the requests that led to it. What else it remembers may be lost with an interrupted call.
-fn binding(host: &mut InProcess, session: &str) -> Vec<String> {
-    let fields = format!("HMGET {ROOT}:session:{session} sticky requests");
-    let known = |field: &Reply| (*field != Reply::Nil).then(|| text(field));
-    let fields: Vec<_> = list(&command(host, &fields)).iter().map(known).collect();
-    let lease = fields[0]
-        .iter()
-        .flat_map(|sticky| sticky.split(' ').skip(3));
-    lease.map(str::to_owned).chain(fields[1].clone()).collect()
-}
-
-/// Everything a caller can see of the cell, apart from what is drawn.
-fn seen(host: &mut InProcess) -> Vec<String> {
-    let mut out = vec![format!("{:?}", must(host, "stats"))];
-    let nodes = must(host, "nodes 0 1000");
-    for node in texts(&list(&nodes)[1]) {
-        out.push(format!(
-            "{:?}",
-            without_drawn(&must(host, &format!("node {node}")))
-        ));
-    }
-    let jobs = ["i", "j", "k", "m", "s:1", "s:2"].map(str::to_owned);
-    for job in jobs
-        .into_iter()
-        .chain((0..30).map(|number| format!("f{number}")))
-    {
-        out.push(format!("{:?}", call(host, "job", &[job])));
-    }
-    // One may be written twice, by the call that was interrupted and by the one that makes it whole.
-    let events = must(host, "events - 1000");
-    let told: BTreeSet<String> = list(&list(&events)[1])
-        .iter()
-        .map(|event| format!("{:?}", [1, 3, 4, 5].map(|at| &list(event)[at])))
-        .collect();
-    out.push(format!("{told:?}"));
-    for (key, value) in keyspace(host) {
-        if [":guard:node:", ":limit:log:", ":lock:"]
-            .iter()
-            .any(|family| key.contains(family))
-        {
-            out.push(format!("{key} {value:?}"));
-        }
-    }
-    for id in ["d", "e"] {
-        out.push(format!("{:?}", call(host, "deployment", &[id])));
-    }
-    for session in ["s", "t"] {
-        out.push(format!("{:?}", binding(host, session)));
-    }
-    for state in ["dispatched", "running", "failed", "expired", "cancelled"] {
-        out.push(format!("{:?}", must(host, &format!("jobs {state} 0 1000"))));
-    }
-    out
 }
 
 /// What a deregistration left to later calls is settled, so that two ways there can be compared.
@@ -190,7 +145,12 @@ fn faults(scenario: &Scenario, is_heard: bool) -> Vec<String> {
         if code(&again).is_some() && !is_gone {
             fault(format!("again it replied {again:?}"));
         }
-        if scenario.replies_the_same
+        if scenario.again == Again::NothingLost {
+            settle_rest(&mut host);
+            drained::faults(&mut host).into_iter().for_each(fault);
+            continue;
+        }
+        if scenario.again == Again::TheSame
             && format!("{again:?}") != format!("{undisturbed:?}")
             && !differs_in_drawn(&again, &undisturbed)
         {
@@ -257,7 +217,7 @@ fn function(scenario: &Scenario) -> String {
 }
 
 /// The functions that can announce something: of its own, or what it settles first.
-const ANNOUNCE: [&str; 12] = [
+const ANNOUNCE: [&str; 17] = [
     "bind",
     "cancel",
     "complete",
@@ -267,9 +227,14 @@ const ANNOUNCE: [&str; 12] = [
     "drain",
     "listen",
     "model_unavailable",
+    "pull",
     "register",
     "release",
+    "retry",
+    "stopped",
+    "submit",
     "sweep",
+    "tick",
 ];
 
 #[test]

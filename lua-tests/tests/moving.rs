@@ -60,6 +60,20 @@ const BEFORE: &[&str] = &[
     "lock locked a 600000",
     "model_unavailable n3 missing@1 WINDOW 600000",
     "bind on-n4 r1 POOL c",
+    "submit q-running p POOL a",
+    "submit q-failing p POOL a",
+    "submit q-dying p POOL a RETRIES 0",
+    "submit q-unwanted p POOL a",
+    "submit q-stopped p POOL a",
+    "submit q-stopping p POOL a",
+    "submit q-dead p POOL a RETRIES 0",
+    "pull n1 REQUEST before",
+    "cancel q-stopping",
+    "complete q-dead n1 failed",
+    "submit q-waiting p POOL b",
+    "submit q-waiting2 p POOL b",
+    "submit q-withdrawn p POOL nowhere",
+    "submit q-late p POOL b DELAY 600000",
 ];
 
 const READS: &[&str] = &[
@@ -71,6 +85,11 @@ const READS: &[&str] = &[
     "job finished",
     "job failed",
     "job stopping",
+    "job q-running",
+    "job q-waiting",
+    "job q-late",
+    "job q-dead",
+    "jobs pending 0 100",
     "jobs dispatched 0 100",
     "jobs running 0 100",
     "jobs failed 0 100",
@@ -88,6 +107,23 @@ const READS: &[&str] = &[
 
 /// Each succeeds on a cell that is all there.
 const WRITES: &[&str] = &[
+    "submit q-new p POOL b",
+    "submit q-first p POOL new",
+    "submit q-later p DELAY 600000",
+    "submit q-waiting p POOL b",
+    "pull n1 REQUEST before",
+    "pull n3 REQUEST q COUNT 1",
+    "tick n3 MEM 20 USED 2000 TOTAL 10000 AVAIL 8000 SWAP 0 CPU 10 REQUEST q",
+    "tick n1 MEM 99 USED 9900 TOTAL 10000 AVAIL 100 SWAP 0 CPU 10 REQUEST q",
+    "complete q-running n1 finished",
+    "complete q-failing n1 failed",
+    "complete q-dying n1 failed",
+    "cancel q-unwanted",
+    "cancel q-withdrawn",
+    "cancel q-late",
+    "stopped q-stopped n1 ok",
+    "stopped q-stopping n1 ok",
+    "retry q-dead",
     "register n1 40 POOL a PAIR en fr LABEL gpu INSTANCE x",
     "register n2 3 POOL e PAIR en it LABEL big",
     "register n5 2 POOL b POOL f PAIR en fr",
@@ -149,6 +185,7 @@ fn is_possible(line: &str, done: &BTreeSet<&str>) -> bool {
         "complete ",
         "extend ",
         "cancel ",
+        "stopped ",
         "renew ",
         "reserve n1 renewed",
         "dispatch s1 en fr p JOB dispatched",
@@ -279,6 +316,10 @@ fn run(
             .unwrap();
         moved
             .source
+            .call(&root, "submit q-due p POOL nowhere DELAY 1", false)
+            .unwrap();
+        moved
+            .source
             .call(&root, "dispatch s8 - - p JOB overrun POOL d TTL 1", false)
             .unwrap();
         sleep(Duration::from_millis(5));
@@ -337,7 +378,7 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
             .exec(&mut connection)
             .unwrap();
     }
-    let partitions: [Partition; 15] = [
+    let partitions: [Partition; 18] = [
         ("nothing moved yet", |_| false),
         ("everything moved", |_| true),
         ("only the record moved", str::is_empty),
@@ -351,6 +392,13 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
             key.starts_with(":attr") || key.starts_with(":class")
         }),
         ("the due list moved", |key| key == ":due"),
+        ("the queues moved", |key| key.starts_with(":queue")),
+        ("the heads and what waits for its time moved", |key| {
+            key == ":heads" || key == ":delayed"
+        }),
+        ("what fits the classes moved", |key| {
+            key.starts_with(":fits:")
+        }),
         ("guards, limits, locks and the snapshot moved", |key| {
             [":guard", ":limit", ":lock", ":snapshot"]
                 .iter()

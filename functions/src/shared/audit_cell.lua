@@ -21,6 +21,10 @@ function audit_cell.record(c, _, _, say)
   for i, value in ipairs(call('HMGET', c.root, unpack(DRAWN))) do
     if value and not tonumber(value) then say('cell record: ' .. DRAWN[i] .. ' is not a number') end
   end
+  for _, kind in ipairs(work.ENDS) do
+    local value = call('HGET', c.root, 'tries_' .. kind)
+    if value and not tonumber(value) then say('cell record: tries_' .. kind .. ' is not a number') end
+  end
   if not call('ZSCORE', keys.due(c.root), cell.SENTINEL) then say('due list: its sentinel is missing') end
   local first = call('ZRANGE', keys.due(c.root), '0', '0', 'WITHSCORES')
   if first[1] and first[1] ~= cell.SENTINEL and tonumber(first[2]) < c.wake then

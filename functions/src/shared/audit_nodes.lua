@@ -94,6 +94,7 @@ local function hold(c, node, rt, member, score, due_ms, say)
   if rec.kind == 'q' and not rec.status then
     tries.read(c, job, rec)
     c.tries = c.tries + 1
+    if not rec.q then return say(name .. ': its record can not be read') end
     local started = jobs.started(rec, score)
     if not started or not work.has(c, node, job, rec.q, started, holds.is_asked(score)) then
       say(name .. ': it is missing in the work of its node')

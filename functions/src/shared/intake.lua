@@ -11,13 +11,16 @@ function intake.room(rt, held, minds_threshold)
 end
 
 -- Calls visit(job, record) for the waiting jobs that the node may run, in order, until it returns true or `limit` were
--- looked at. What an interrupted call left in a queue is put right on the way.
-function intake.each(c, node, rt, limit, visit)
-  queues.each(c, rt.class, nodes.description(c, node, rt), limit, function(job, number)
+-- looked at. What an interrupted call left in a queue is put right on the way. A node whose class has gone is on its way to
+-- another one, and is handed nothing until it arrives.
+function intake.each(c, rt, limit, visit)
+  local desc = classes.read(c, rt.class)
+  if not desc then return end
+  queues.each(c, rt.class, desc, limit, function(job, number)
     local rec = tries.waiting(c, job)
     if not rec then
       queues.drop(c, number, job)
-    elseif tries.may_start(c, job, rec) then
+    elseif tries.may_start(c, job, rec, number) then
       return visit(job, rec)
     end
   end)
@@ -39,29 +42,48 @@ function intake.plan(c, job, rec)
   return { job = job, rec = rec, deadline = c.now + rec.ttl_ms }
 end
 
--- What is noted of jobs that are handed over: { job, deadline, ... }.
+-- What is noted of jobs that are handed over: { job, deadline:attempt, ... }.
 function intake.noted(planned)
   local out = {}
   for _, plan in ipairs(planned) do
     out[#out + 1] = plan.job
-    out[#out + 1] = string.format('%d', plan.deadline)
+    out[#out + 1] = string.format('%d:%d', plan.deadline, tries.next_attempt(plan.rec))
   end
   return out
 end
 
 intake.start = start
 
--- The items of jobs that were handed over before. Those that an interrupted call left in their queues are started now.
+-- Makes sure that a job was handed over as this attempt. What was started, and has gone back since, is left alone, and so is
+-- what an interrupted call did not come to when the slot meant for it was taken since.
+local function make_sure(c, node, rt, job, rec, deadline, attempt)
+  if rec.status or rec.q.attempt > attempt then return end
+  local score = rec.node == node and holds.score(c, node, job)
+  if score and not tries.is_counted(c, rec) then
+    tries.start(c, node, rt, job, rec, deadline)
+  elseif score then
+    queues.remove(c, job, rec.q)
+  elseif tries.next_attempt(rec) == attempt and queues.has(c, job, rec.q) and
+    intake.room(rt, nodes.held(c, node), false) > 0 then
+    tries.start(c, node, rt, job, rec, deadline)
+  end
+end
+
+-- The items of jobs that were handed over before.
 function intake.again(c, node, rt, given)
   local items = {}
   for i = 1, #given, 2 do
-    local job, deadline = given[i], tonumber(given[i + 1])
+    local job = given[i]
+    local deadline, attempt = given[i + 1]:match('^(%d+):(%d+)$')
+    deadline, attempt = tonumber(deadline), tonumber(attempt)
     local rec = tries.record(c, job)
     if rec and rec.kind == 'q' then
       rec.payload = redis.call('HGET', keys.job(c.root, job), 'p')
-      local is_left = not rec.status and queues.has(c, job, rec.q)
-      if is_left and tries.may_start(c, job, rec) then tries.start(c, node, rt, job, rec, deadline) end
-      if rec.node == node then items[#items + 1] = jobs.item(job, rec, deadline) end
+      make_sure(c, node, rt, job, rec, deadline, attempt)
+      if rec.node == node and rec.q.attempt >= attempt then
+        rec.q.attempt = attempt
+        items[#items + 1] = jobs.item(job, rec, deadline)
+      end
     end
   end
   return items

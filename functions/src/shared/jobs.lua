@@ -1,6 +1,7 @@
 -- Job records.
 --
--- R:job:<job> is a hash: d (the description, packed), p (payload), and once it has ended f ("status ended ordinal"),
+-- R:job:<job> is a hash: d (the description, packed), p (payload), and once it has ended f ("status ended ordinal",
+-- and of a try " on_node how", as for l),
 -- s (started, ms), r (result), e (reason); x is the progress noted last. Ids have no spaces, so a space separates.
 -- A live job's state is not in it: it is the score of its hold (holds.lua). Nor is when it started: that is its run limit
 -- less its ttl (without ACK: when it was dispatched); extend, which moves the limit, writes it down first. What its node
@@ -28,11 +29,11 @@ end
 
 local function unpack_record(packed, final, started)
   local node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, session = packed:match(PACKED)
-  local status, ended, ordinal, on_node
-  if final then status, ended, ordinal, on_node = final:match('^(%S+) (%S+) (%S+) ?(%S*)$') end
+  local status, ended, ordinal, on_node, how
+  if final then status, ended, ordinal, on_node, how = final:match('^(%S+) (%S+) (%S+) ?(%S*) ?(%S*)$') end
   return { node = node, class = class, kind = kind, created = created, ack_ms = ack_ms, ttl_ms = ttl_ms, grant = grant,
-    src = src, tgt = tgt, session = session, status = status, ended = ended, ordinal = ordinal, on_node = on_node,
-    started = started }
+    src = src, tgt = tgt, session = session, status = status, ended = ended, ordinal = ordinal,
+    on_node = on_node ~= '' and on_node or nil, how = how ~= '' and how or nil, started = started }
 end
 
 -- The record without payload and result, or nil.
@@ -97,18 +98,16 @@ function jobs.finish(c, job, rec, score, status, reason, result, count_with)
   local ordinal = tonumber(rec.ordinal) or count + 1
   if not rec.status then
     local final = status .. ' ' .. c.now_text .. ' ' .. string.format('%d', ordinal)
-    if rec.on_node then final = final .. ' ' .. rec.on_node end
+    if rec.on_node then final = final .. ' ' .. rec.on_node .. ' ' .. rec.how end
     if not (COMPLETED[status] and rec.ack_ms == '0') then
       local started = jobs.started(rec, score)
       if started then call('HSET', key, 's', started) end
     end
-    if reason then call('HSET', key, 'e', reason) end
     events.of_job(c, EVENTS[status], jobs.place(rec), job, jobs.session(rec), reason)
-    if result then
-      call('HSET', key, 'f', final, 'r', result)
-    else
-      call('HSET', key, 'f', final)
-    end
+    local fields = { 'f', final }
+    if reason then fields[3], fields[4] = 'e', reason end
+    if result then fields[#fields + 1], fields[#fields + 2] = 'r', result end
+    call('HSET', key, unpack(fields))
     rec.status = status
     cell.announce(c, 'ended ' .. job)
   end

@@ -13,8 +13,8 @@ local PRIORITY = 4398046511104
 
 -- So many queues may have jobs when a further one is asked for.
 queues.MAX = 1000
--- Numbers of queues that went are left in the cache until there are so many.
-local FITS_MAX = 2048
+-- Numbers of queues that went are left in the cache until there are so many more than queues.
+local FITS_SPARE = 64
 local PAGE = 256
 local LOOKED_AT = '#'
 
@@ -47,7 +47,8 @@ function queues.is_full(c, shape)
   return not number_of(c, shape) and redis.call('ZCARD', keys.queues(c.root)) >= queues.MAX
 end
 
--- Puts a job into its queue, at the place its priority and its age give it.
+-- Puts a job into its queue, at the place its priority and its age give it. That comes last: a job that is in its queue is
+-- found by the head.
 function queues.put(c, job, q)
   local call = redis.call
   local number = number_of(c, q.shape)
@@ -57,25 +58,29 @@ function queues.put(c, job, q)
     call('ZADD', keys.queues(c.root), number, q.shape)
   end
   local score = queues.score(q)
-  call('ZADD', keys.queue(c.root, number), score, job)
   call('ZADD', keys.heads(c.root), 'LT', score, number)
+  call('ZADD', keys.queue(c.root, number), score, job)
 end
 
 -- Keeps a job back until its time comes.
 function queues.delay(c, job, at)
-  redis.call('ZADD', keys.delayed(c.root), string.format('%d', at), job)
   cell.due(c, 'q', at)
+  redis.call('ZADD', keys.delayed(c.root), string.format('%d', at), job)
 end
 
--- Makes the head of a queue what it is, and ends the queue when it is empty.
-function queues.mend(c, number, shape)
+-- Takes a job out of a queue (none: it is just put right), sets the head to what is first then, and ends the queue with its last entry. The head
+-- is last: by it an interrupted call is found, by queues.each and by queues.remove.
+local function take_out(c, number, shape, job)
   local call = redis.call
-  local first = call('ZRANGE', keys.queue(c.root, number), '0', '0', 'WITHSCORES')
-  if first[1] then
-    call('ZADD', keys.heads(c.root), first[2], number)
+  local key = keys.queue(c.root, number)
+  local page = call('ZRANGE', key, '0', '1', 'WITHSCORES')
+  local at = page[1] == job and 3 or 1
+  if not page[at] and shape then call('ZREM', keys.queues(c.root), shape) end
+  if job then call('ZREM', key, job) end
+  if page[at] then
+    call('ZADD', keys.heads(c.root), page[at + 1], number)
   else
     call('ZREM', keys.heads(c.root), number)
-    if shape then call('ZREM', keys.queues(c.root), shape) end
   end
 end
 
@@ -95,21 +100,18 @@ local function shape_of(c, number)
   return redis.call('ZRANGEBYSCORE', keys.queues(c.root), number, number)[1]
 end
 
--- Takes an entry that is no waiting job out of a queue.
+-- Takes an entry that is no waiting job out of a queue; without one, makes its head what it is.
 function queues.drop(c, number, job)
-  redis.call('ZREM', keys.queue(c.root, number), job)
-  queues.mend(c, number, shape_of(c, number))
+  take_out(c, number, shape_of(c, number), job)
 end
 
--- Takes a job out, wherever it waits.
+-- Takes a job out, wherever it waits, or finishes a call that did so: then its queue may only be known by its head, which
+-- has the score of this job alone.
 function queues.remove(c, job, q)
-  local call = redis.call
-  local number = number_of(c, q.shape)
-  if number then
-    call('ZREM', keys.queue(c.root, number), job)
-    queues.mend(c, number, q.shape)
-  end
-  call('ZREM', keys.delayed(c.root), job)
+  local score = queues.score(q)
+  local number = number_of(c, q.shape) or redis.call('ZRANGEBYSCORE', keys.heads(c.root), score, score)[1]
+  if number then take_out(c, number, q.shape, job) end
+  redis.call('ZREM', keys.delayed(c.root), job)
 end
 
 -- Brings the cache of a class up to date: every queue is held against it once.
@@ -119,7 +121,7 @@ local function update_fits(c, class, desc)
   local last = tonumber(call('HGET', c.root, 'queues') or '0')
   local seen = tonumber(call('ZSCORE', key, LOOKED_AT) or '0')
   if seen == last then return key end
-  if call('ZCARD', key) > FITS_MAX then
+  if call('ZCARD', key) > 2 * call('ZCARD', keys.queues(c.root)) + FITS_SPARE then
     call('DEL', key)
     seen = 0
   end
@@ -164,9 +166,7 @@ function queues.each(c, class, desc, limit, visit)
     while heads[next_head] and (not best or tonumber(heads[next_head + 1]) < best_score) do
       local queue = open_queue(c, heads[next_head])
       local job, score = queue.current()
-      if score ~= tonumber(heads[next_head + 1]) then
-        queues.mend(c, queue.number, shape_of(c, queue.number))
-      end
+      if score ~= tonumber(heads[next_head + 1]) then queues.drop(c, queue.number) end
       open[#open + 1] = queue
       next_head = next_head + 2
       if job and (not best or score < best_score) then best, best_job, best_score = queue, job, score end

@@ -1,5 +1,5 @@
 -- A survey of the nodes by class: how many are in which state, and how many slots they have and use, in all and by pool,
--- pair, model and service. The work is bounded whatever the number of nodes.
+-- pair, model and service; and of the queues. The work is bounded whatever the number of nodes and jobs.
 
 local survey = {}
 
@@ -95,6 +95,22 @@ function survey.greatest(of, limit)
   table.sort(list, function(a, b)
     if a.nodes ~= b.nodes then return a.nodes > b.nodes end
     return a.name < b.name
+  end)
+  for i = #list, limit + 1, -1 do list[i] = nil end
+  return list
+end
+
+-- The longest queues, at most so many: { number =, wishes =, pending = }. Of equally long ones the oldest comes first.
+function survey.queues(c, limit)
+  local page = redis.call('ZRANGE', keys.queues(c.root), '0', queues.MAX - 1, 'WITHSCORES')
+  local list = {}
+  for i = 1, #page, 2 do
+    list[#list + 1] = { number = tonumber(page[i + 1]), wishes = queues.wishes(page[i]) or {},
+      pending = redis.call('ZCARD', keys.queue(c.root, page[i + 1])) }
+  end
+  table.sort(list, function(a, b)
+    if a.pending ~= b.pending then return a.pending > b.pending end
+    return a.number < b.number
   end)
   for i = #list, limit + 1, -1 do list[i] = nil end
   return list

@@ -19,10 +19,12 @@ function tries.pack(q)
     string.format('%d', q.gpu_mb) .. ' ' .. q.preemptible .. ' ' .. q.shape
 end
 
--- Adds rec.q, rec.last (how the last try went back, or nil) and rec.reasons to a record of the kind q.
+-- Adds rec.q, rec.last (how the last try went back, or nil) and rec.reasons to a record of the kind q. One that can't be
+-- read is damage, which check names, and gets no q.
 function tries.read(c, job, rec)
   local fields = redis.call('HMGET', keys.job(c.root, job), 'q', 'l', 'e')
-  local priority, seq, attempt, used, retries, mem_mb, cpu, gpu_mb, preemptible, shape = fields[1]:match(PACKED)
+  local priority, seq, attempt, used, retries, mem_mb, cpu, gpu_mb, preemptible, shape = (fields[1] or ''):match(PACKED)
+  if not shape then return rec end
   rec.q = { priority = tonumber(priority), seq = tonumber(seq), attempt = tonumber(attempt), used = tonumber(used),
     retries = tonumber(retries), mem_mb = tonumber(mem_mb), cpu = cpu, gpu_mb = tonumber(gpu_mb),
     preemptible = preemptible, shape = shape }
@@ -63,46 +65,54 @@ local function with_reason(rec, reason)
   return rec.reasons and rec.reasons .. '\n' .. line or line
 end
 
+-- The number that a waiting job's next try has. A start that was interrupted before it took a slot has been counted.
+function tries.next_attempt(rec)
+  return rec.node == jobs.NOWHERE and rec.q.attempt + 1 or rec.q.attempt
+end
+
+-- Whether the start of a try that has a slot was counted. An interrupted one was not.
+function tries.is_counted(c, rec)
+  return tonumber(rec.grant) <= c.grants
+end
+
+local function count_start(c, rec)
+  if tries.is_counted(c, rec) then return end
+  local call = redis.call
+  call('HSET', c.root, 'clock', c.now_text, 'grants', rec.grant, 'started',
+    string.format('%d', (call('HGET', c.root, 'started') or 0) + 1))
+  c.grants, c.clock = tonumber(rec.grant), c.now
+end
+
 -- Starts a waiting job on a node, or finishes an interrupted start there. It goes from its queue last: by that an
--- interrupted start is found. Returns its run limit.
+-- interrupted start is found.
 function tries.start(c, node, rt, job, rec, deadline)
   local call = redis.call
   local q = rec.q
-  deadline = deadline or c.now + rec.ttl_ms
-  local started = deadline - rec.ttl_ms
-  local grant = tonumber(rec.grant)
-  local is_new = rec.node ~= node or grant <= c.grants
-  if is_new then
-    -- A start that was interrupted before it took a slot has been counted as an attempt.
-    if rec.node == jobs.NOWHERE then q.attempt = q.attempt + 1 end
-    grant = c.grants + 1
-    rec.node, rec.class, rec.grant = node, rt.class, string.format('%d', grant)
+  if rec.node ~= node or tries.is_counted(c, rec) then
+    q.attempt = tries.next_attempt(rec)
+    rec.node, rec.class, rec.grant = node, rt.class, string.format('%d', c.grants + 1)
     call('HSET', keys.job(c.root, job), 'd', description(rec, node, rt.class, rec.grant), 'q', tries.pack(q))
   end
-  call('ZADD', keys.slots(c.root, node), 'NX', holds.text(holds.RUNNING, deadline), 'j' .. job)
-  work.add(c, node, job, q, started)
-  ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign)
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
+  call('ZADD', keys.slots(c.root, node), holds.text(holds.RUNNING, deadline), 'j' .. job)
+  work.add(c, node, job, q, deadline - rec.ttl_ms)
+  ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign)
   events.of_job(c, 'job_started', node, job, '', 'try ' .. q.attempt)
-  call('HSET', c.root, 'clock', c.now_text, 'grants', rec.grant, 'started',
-    string.format('%d', (call('HGET', c.root, 'started') or 0) + 1))
-  c.grants, c.clock = grant, c.now
+  count_start(c, rec)
   queues.remove(c, job, q)
-  return deadline
 end
 
--- A job that a queue lists though it is on a node: its start was interrupted. When it has its slot the start is finished,
--- else it waits still. Returns whether it may be started.
-function tries.may_start(c, job, rec)
+-- A job that the queue of this number lists though it is on a node: its start was interrupted. When it has its slot the
+-- start is finished, else it waits still. Returns whether it may be started.
+function tries.may_start(c, job, rec, number)
   if rec.node == jobs.NOWHERE then return true end
   local score = holds.score(c, rec.node, job)
   if not score then return true end
-  local rt = nodes.read(c, rec.node)
-  if tonumber(rec.grant) > c.grants then
-    local _, deadline = holds.state(score)
-    tries.start(c, rec.node, rt, job, rec, deadline)
+  if tries.is_counted(c, rec) then
+    queues.drop(c, number, job)
   else
-    queues.remove(c, job, rec.q)
+    local _, deadline = holds.state(score)
+    tries.start(c, rec.node, nodes.read(c, rec.node), job, rec, deadline)
   end
   return false
 end
@@ -114,15 +124,16 @@ local COUNTED = { finished = 'completed', failed = 'failed', expired = 'timeout'
 -- when the status does not say how the try ended. What it says of an end that is written already counts for nothing.
 function tries.finish(c, node, job, rec, score, status, reason, result, how)
   if not rec.q then tries.read(c, job, rec) end
-  how = how or COUNTED[rec.status or status]
+  count_start(c, rec)
+  how = rec.how or how or COUNTED[rec.status or status]
   if not rec.status then
-    rec.on_node = string.format('%d', work.next(c, node, how))
+    rec.on_node, rec.how = string.format('%d', work.next(c, node, how)), how
     if status == 'failed' or status == 'expired' then reason = with_reason(rec, reason) end
     if status == 'cancelled' and rec.reasons then reason = rec.reasons .. '\n' .. (reason or 'cancelled') end
   end
   local started = jobs.started(rec, score)
   jobs.finish(c, job, rec, score, status, reason, result, 'tries_' .. how)
-  work.count(c, node, how, tonumber(rec.on_node))
+  if rec.on_node then work.count(c, node, how, tonumber(rec.on_node)) end
   if started then work.remove(c, node, job, rec.q, started) end
 end
 
@@ -157,6 +168,7 @@ function tries.go_back(c, node, job, rec, score, how, reason)
   local call = redis.call
   local q = rec.q
   local started = jobs.started(rec, score)
+  count_start(c, rec)
   if rec.node ~= jobs.NOWHERE then
     if USED_UP[how] then q.used = q.used + 1 end
     rec.last = { node = node, how = how, ordinal = (call('HGET', c.root, 'requeued') or 0) + 1,
@@ -212,15 +224,16 @@ end
 -- Settles a try on a node that was lost. What has gone back, or is on another node by now, is left as it is.
 function tries.lose(c, node, job, rec, score)
   tries.read(c, job, rec)
-  local was_here = rec.node == node or (rec.node == jobs.NOWHERE and rec.last and rec.last.node == node)
-  if rec.status then
-    tries.finish(c, node, job, rec, score, rec.status)
-  elseif rec.node == jobs.NOWHERE and was_here then
+  if rec.node == node then
+    if rec.status then
+      tries.finish(c, node, job, rec, score, rec.status)
+    else
+      tries.fail(c, node, job, rec, score, 'lost', 'node lost')
+    end
+    if rec.status then jobs.let_go(c, job) end
+  elseif tries.is_waiting(rec) and rec.last and rec.last.node == node then
     tries.go_back(c, node, job, rec, score, rec.last.how)
-  elseif was_here then
-    tries.fail(c, node, job, rec, score, 'lost', 'node lost')
   end
-  if rec.status then jobs.let_go(c, job) end
 end
 
 -- How many jobs wait for a node.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ROOT, Value};
+use super::{ROOT, Value, waiting};
 
 type Keys = BTreeMap<String, Value>;
 /// Whether what the rest of a key's name says is there.
@@ -42,6 +42,12 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         ("node:runtime:", &of_node),
         ("node:slots:", &of_node),
         ("node:request:", &of_node),
+        ("node:work:", &of_node),
+        ("node:admission:", &of_node),
+        ("queue:", &|number| {
+            waiting::is_queue(keys, number) && !value.expires
+        }),
+        ("fits:", &of_class),
         ("class:", &of_class),
         ("ready:", &of_class),
         ("attr:", &|name| attributes.contains(name)),
@@ -65,7 +71,7 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
     ];
     match suffix {
         "config" | "deployments" | "nodes" | "classes" | "attrs" | "due" | "failed"
-        | "cancelled" | "events" => !value.expires,
+        | "cancelled" | "events" | "queues" | "heads" | "delayed" => !value.expires,
         _ => {
             suffix.starts_with("lost:")
                 || families
@@ -135,6 +141,8 @@ pub(crate) fn problems(keys: &Keys) -> Vec<String> {
             }
         }
     }
+    out.extend(waiting::problems(keys));
+    let places = waiting::places(keys);
     let mut holds = holds(keys);
     for (session, seat) in seats(keys) {
         if !holds.contains_key(&seat) || !due.contains(&format!("s{session}")) {
@@ -151,6 +159,7 @@ pub(crate) fn problems(keys: &Keys) -> Vec<String> {
         let held = holds.remove(&format!("j{job}")).unwrap_or(0);
         let has_ended = value.get("f").is_some();
         match (has_ended, held, value.expires) {
+            (false, 0, false) if places.contains_key(job) => {}
             (false, 1, false) | (true, 1, false) | (true, 0, true) => {}
             _ => out.push(format!("job {job} has {held} holds: {value:?}")),
         }

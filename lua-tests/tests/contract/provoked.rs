@@ -8,9 +8,9 @@ pub(crate) type Row = (
     &'static str,
 );
 
-const N1: &str = "register n1 1 POOL a PAIR en fr";
+pub(crate) const N1: &str = "register n1 1 POOL a PAIR en fr";
 const N2: &str = "register n2 1 POOL b PAIR en de";
-const ON_N1: &str = "dispatch s en fr p JOB j";
+pub(crate) const ON_N1: &str = "dispatch s en fr p JOB j";
 /// No call for longer than presence lasts is an outage, so the time passes in steps.
 const LOST: [&str; 10] = [
     N1,
@@ -24,6 +24,14 @@ const LOST: [&str; 10] = [
     "pass 9000",
     "sweep",
 ];
+
+pub(crate) const Q: &str = "submit j p RETRIES 0";
+pub(crate) const PULL: &str = "pull n1";
+pub(crate) const FAILED: &str = "complete j n1 failed";
+/// A sample of a calm machine.
+pub(crate) const CALM: &str = "n1 MEM 20 USED 2000 TOTAL 10000 AVAIL 8000 SWAP 0 CPU 10";
+pub(crate) const HOT: &str =
+    "tick n1 MEM 99 USED 9900 TOTAL 10000 AVAIL 100 SWAP 0 CPU 10 REQUEST q";
 
 pub(crate) const ROWS: &[Row] = &[
     ("register", "STALE_NODE", &[N1], "n1 1 INCARNATION 7"),
@@ -121,6 +129,28 @@ pub(crate) const ROWS: &[Row] = &[
         &[N1, "bind s r", "bind s q PREEMPT"],
         "s r",
     ),
+    ("submit", "JOB_EXISTS", &[N1, Q], "j other RETRIES 0"),
+    ("pull", "UNKNOWN_NODE", &[N1], "n2"),
+    ("pull", "STALE_NODE", &LOST, "n1"),
+    ("tick", "UNKNOWN_NODE", &[], CALM),
+    ("tick", "STALE_NODE", &LOST, CALM),
+    ("stopped", "UNKNOWN_NODE", &[N1, Q, PULL], "j n2 ok"),
+    ("stopped", "NO_SUCH_JOB", &[N1], "j n1 ok"),
+    ("stopped", "NODE_MISMATCH", &[N1, N2, Q, PULL], "j n2 ok"),
+    (
+        "stopped",
+        "STALE_NODE",
+        &[N1, Q, PULL],
+        "j n1 ok INCARNATION 7",
+    ),
+    (
+        "stopped",
+        "WRONG_STATE",
+        &[N1, ON_N1, "ack j n1"],
+        "j n1 ok",
+    ),
+    ("retry", "NO_SUCH_JOB", &[N1], "j"),
+    ("retry", "WRONG_STATE", &[N1, Q, PULL], "j"),
     ("model_unavailable", "UNKNOWN_NODE", &[N1], "n2 m"),
     ("model_unavailable", "STALE_NODE", &LOST, "n1 m"),
     ("renew", "NO_SUCH_SESSION", &[N1], "s 1-1"),
@@ -311,6 +341,54 @@ pub(crate) const BOTH: &[(Row, &str)] = &[
         "NO_AVAILABLE_NODE",
     ),
     (
+        ("stopped", "UNKNOWN_NODE", &[N1], "ghost n2 ok"),
+        "NO_SUCH_JOB",
+    ),
+    (
+        ("stopped", "UNKNOWN_NODE", &[N1, Q, PULL], "j n2 failed"),
+        "NODE_MISMATCH",
+    ),
+    (
+        ("stopped", "NO_SUCH_JOB", &[N1], "ghost n1 ok INCARNATION 7"),
+        "STALE_NODE",
+    ),
+    (
+        (
+            "stopped",
+            "NODE_MISMATCH",
+            &[N1, N2, Q, PULL],
+            "j n2 ok INCARNATION 7",
+        ),
+        "STALE_NODE",
+    ),
+    (
+        (
+            "stopped",
+            "NODE_MISMATCH",
+            &[N1, N2, Q, PULL, FAILED],
+            "j n2 ok",
+        ),
+        "WRONG_STATE",
+    ),
+    (
+        (
+            "stopped",
+            "STALE_NODE",
+            &[N1, Q, PULL, FAILED],
+            "j n1 ok INCARNATION 7",
+        ),
+        "WRONG_STATE",
+    ),
+    (
+        (
+            "complete",
+            "NODE_MISMATCH",
+            &[N1, N2, "submit j p", PULL, FAILED],
+            "j n2 finished",
+        ),
+        "WRONG_STATE",
+    ),
+    (
         (
             "bind",
             "NO_POOL_FOR_LANG_PAIR",
@@ -319,85 +397,4 @@ pub(crate) const BOTH: &[(Row, &str)] = &[
         ),
         "EMPTY_POOL",
     ),
-];
-
-/// A call of each function that the contract allows, on a cell with one node, a job on it and the session b bound to it.
-pub(crate) const ALLOWED: &[(&str, &str)] = &[
-    ("register", "n2 1"),
-    ("heartbeat", "n1"),
-    ("drain", "n1 on"),
-    ("deregister", "n1"),
-    ("node", "n1"),
-    ("nodes", "0 10"),
-    ("dispatch", "s - - p"),
-    ("reserve", "n1 k 5000"),
-    ("ack", "j n1"),
-    ("take", "n1"),
-    ("release", "j n1"),
-    ("complete", "j n1 finished"),
-    ("extend", "j n1 5000"),
-    ("cancel", "j"),
-    ("job", "j"),
-    ("jobs", "dispatched 0 10"),
-    ("bind", "s r"),
-    ("renew", "b 1-1767225600000"),
-    ("unbind", "b 1-1767225600000"),
-    ("model_unavailable", "n1 m"),
-    ("limit", "l 2 1000"),
-    ("lock", "l a 1000"),
-    ("unlock", "l a"),
-    ("config", "events all"),
-    ("stats", ""),
-    ("snapshot", ""),
-    ("overview", ""),
-    ("explain", "s - -"),
-    ("check", ""),
-    ("sweep", ""),
-    ("events", "- 10"),
-    ("listen", ""),
-    ("version", ""),
-];
-
-/// A call of each write function that changes something, and what comes before it.
-pub(crate) const CHANGING: &[(&[&str], &str)] = &[
-    (&[], "register n1 4 POOL a PAIR en fr LABEL gpu INSTANCE i"),
-    (&[N1, "pass 100"], "heartbeat n1 CPU 99 LABEL gpu JOBS 3"),
-    (&[N1], "drain n1 on"),
-    (&[N1, ON_N1], "deregister n1"),
-    (&[N1], "dispatch s en fr p JOB j"),
-    (&[N1, "bind s r"], "dispatch s en fr p JOB j"),
-    (&[N1], "reserve n1 j 5000"),
-    (&[N1, ON_N1], "ack j n1"),
-    (&[N1, ON_N1], "take n1 REQUEST q"),
-    (&[N1, ON_N1], "release j n1"),
-    (&[N1, "reserve n1 j 5000"], "release j n1"),
-    (&[N1, ON_N1], "complete j n1 finished RESULT r"),
-    (&[N1, ON_N1], "complete j n1 failed REASON r"),
-    (&[N1, "bind s r", ON_N1], "complete j n1 finished"),
-    (&[N1, ON_N1, "pass 100"], "extend j n1 5000 PROGRESS half"),
-    (&[N1, ON_N1], "cancel j"),
-    (&[N1, ON_N1, "ack j n1"], "cancel j REASON r"),
-    (&[N1], "bind s r LEASE 5000"),
-    (&[N1, "bind s q"], "bind s r PREEMPT"),
-    (
-        &[N1, "bind s r LEASE 5000", "pass 100"],
-        "renew s 1-1767225600000 LEASE 9000",
-    ),
-    (&[N1, "bind s r"], "unbind s 1-1767225600000"),
-    (
-        &["register n1 4 LABEL model:m@1"],
-        "model_unavailable n1 m@1 REQUEST q",
-    ),
-    (&[N1], "limit l 1 5000 REQUEST q"),
-    (&[N1, "limit l 1 5000"], "limit l 1 5000 REQUEST q"),
-    (&[N1], "lock l a 5000"),
-    (&[N1, "lock l a 5000"], "unlock l a"),
-    (&[N1], "config job_ttl_ms 5000 events all"),
-    (&[N1, ON_N1], "snapshot"),
-    (
-        &[N1, "dispatch s en fr p JOB j ACK 1000", "pass 2000"],
-        "sweep",
-    ),
-    (&[N1, "bind s r LEASE 1000", "pass 2000"], "sweep"),
-    (&[N1], "listen"),
 ];

@@ -87,18 +87,34 @@ const NONSENSE: &[&str] = &[
     "8:x",
     "8:-1",
     "9:",
+    "9:1 0",
+    "9:99999999999999999999 1",
+    "10:5",
+    "11:x",
+    "12:",
+    ":1 0 -",
+    ":1 7 queued",
+    ":d 0 delayed",
+    ":d 99999999999999999 delayed",
+    ":99999999999999999999 1 x",
     "finished",
     "on",
     "#",
 ];
 
 const NODES: [&str; 4] = ["n1", "n2", "lost", "ghost"];
-const JOBS: [&str; 6] = [
+const JOBS: [&str; 12] = [
     "dispatched",
     "running",
     "reserved",
     "finished",
     "stopping",
+    "pulled",
+    "dead",
+    "back",
+    "queued",
+    "queued2",
+    "delayed",
     "ghost",
 ];
 
@@ -151,7 +167,9 @@ pub(crate) fn allowed(random: &mut fastrand::Rng, function: &Function) -> Vec<Ve
         out.extend(good(random, argument));
     }
     for option in &function.options {
-        let times = if random.u32(..4) > 0 {
+        let times = if option.required {
+            1
+        } else if random.u32(..4) > 0 {
             0
         } else {
             random.u32(1..=option.many.map_or(1, |many| many.min(3)))

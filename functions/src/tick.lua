@@ -11,8 +11,10 @@
 local STATE = { 'mode', 'cooldown', 'request', 'blocked', 'emergencies', 'counted', 'asking', 'incarnation' }
 
 local function validate(arg)
-  if (arg.gpu_used_mb == nil) ~= (arg.gpu_total_mb == nil) then
-    errors.fail('BAD_ARGUMENT', 'GPU_USED and GPU_TOTAL take a number each, given only one of them')
+  if arg.gpu_used_mb and not arg.gpu_total_mb then
+    errors.fail('BAD_ARGUMENT', 'GPU_TOTAL is missing: it takes the memory of the GPU whose GPU_USED is given')
+  elseif arg.gpu_total_mb and not arg.gpu_used_mb then
+    errors.fail('BAD_ARGUMENT', 'GPU_USED is missing: it takes what is used of the GPU_TOTAL that is given')
   end
   if arg.gpu_used_mb then arg.gpu = 100 * arg.gpu_used_mb / arg.gpu_total_mb end
 end

@@ -105,6 +105,20 @@ fn of_the_library(seen: &Seen) {
         &post("/v1/nodes/n1/heartbeat", json!({ "incarnation": 1 })),
     );
 
+    let queued = |payload| json!({ "job": "q1", "payload": payload });
+    post("/v1/queue", queued(1)).ok();
+    seen.check("JOB_EXISTS", &post("/v1/queue", queued(2)));
+    seen.check("NO_SUCH_JOB", &post("/v1/jobs/nothing/retry", json!({})));
+    seen.check("WRONG_STATE", &post("/v1/jobs/j1/retry", json!({})));
+    let stopped = json!({ "node": "n1", "outcome": "ok" });
+    seen.check("WRONG_STATE", &post("/v1/jobs/q1/stopped", stopped));
+    seen.check("UNKNOWN_NODE", &post("/v1/nodes/nobody/pull", json!({})));
+    seen.check(
+        "STALE_NODE",
+        &post("/v1/nodes/n1/pull", json!({ "incarnation": 1 })),
+    );
+    seen.check("BAD_ARGUMENT", &post("/v1/nodes/n1/tick", json!({})));
+
     let renew = json!({ "lease_id": "l1" });
     seen.check(
         "NO_SUCH_SESSION",

@@ -29,9 +29,34 @@ fn prepare(gateway: &Gateway, cell: &str, route: &Route) -> Map<String, Value> {
         }),
     );
     let mut known = Map::new();
-    if route.path_arguments.contains(&"job") {
-        let job = json!({ "session": "session-1", "payload": { "text": "hello" }, "job": "job-1" });
-        call("POST", "/v1/jobs", job);
+    let submit = || {
+        call(
+            "POST",
+            "/v1/queue",
+            json!({ "job": "job-1", "payload": 1, "retries": 0 }),
+        )
+    };
+    let pull = || call("POST", "/v1/nodes/node-1/pull", json!({}));
+    match route.function.name.as_str() {
+        "lockless_pull" | "lockless_tick" => {
+            submit();
+        }
+        "lockless_stopped" => {
+            submit();
+            pull();
+        }
+        "lockless_retry" => {
+            submit();
+            pull();
+            let failed = json!({ "node": "node-1", "status": "failed" });
+            call("POST", "/v1/jobs/job-1/complete", failed);
+        }
+        _ if route.path_arguments.contains(&"job") => {
+            let job =
+                json!({ "session": "session-1", "payload": { "text": "hello" }, "job": "job-1" });
+            call("POST", "/v1/jobs", job);
+        }
+        _ => {}
     }
     if route.path_arguments.contains(&"session") {
         let bound = call("PUT", "/v1/sessions/session-1/binding", json!({}));
@@ -126,6 +151,17 @@ fn fits(kind: FieldKind, value: &Value) -> bool {
     }
 }
 
+/// Lists of records hold what the contract says of them.
+fn every_item_fits(record: &str, items: &Value, name: &str) {
+    let record = contract::api().record(record).unwrap();
+    for item in items.as_array().unwrap() {
+        for field in &record.fields {
+            let value = &item[&field.name];
+            assert!(fits(field.kind, value), "{name}: {} is {value}", field.name);
+        }
+    }
+}
+
 #[test]
 fn every_route_answers_what_the_contract_says() {
     let (_server, gateway) = with_gateway(&[]);
@@ -159,6 +195,9 @@ fn all_answer(gateway: &Gateway) {
             for field in &route.function.fields {
                 let value = &body[&field.name];
                 assert!(fits(field.kind, value), "{name}: {} is {value}", field.name);
+                if let Some(record) = &field.of {
+                    every_item_fits(record, value, &name);
+                }
             }
         }
     }
@@ -181,6 +220,7 @@ fn every_route_refuses_what_it_does_not_take() {
             .function
             .args
             .iter()
+            .chain(&route.function.options)
             .filter(|argument| rest.contains_key(&argument.name))
         {
             let mut without = rest.clone();

@@ -106,7 +106,11 @@ describe('tick', function()
 
   it('needs every part of a sample', function()
     expect(fcall('lockless_tick', 'n1')):is_error('BAD_ARGUMENT'):contains('MEM is missing')
-    expect(tick('n1', { GPU_USED = 1 })):is_error('BAD_ARGUMENT'):contains('GPU_TOTAL')
+    for _, name in ipairs({ 'MEM', 'USED', 'TOTAL', 'AVAIL', 'SWAP', 'CPU' }) do
+      expect(tick('n1', { [name] = false })):is_error('BAD_ARGUMENT'):contains(name .. ' is missing')
+    end
+    expect(tick('n1', { GPU_USED = 1 })):is_error('BAD_ARGUMENT'):contains('GPU_TOTAL is missing')
+    expect(tick('n1', { GPU_TOTAL = 1 })):is_error('BAD_ARGUMENT'):contains('GPU_USED is missing')
     expect(tick('n1', { TOTAL = 0 })):is_error('BAD_ARGUMENT'):contains('TOTAL')
     expect(tick('none')):is_error('UNKNOWN_NODE')
     expect(tick('n1', {}, 'INCARNATION', 99)):is_error('STALE_NODE')

@@ -380,5 +380,13 @@ mod tests {
         assert_eq!(properties["pool"]["type"], json!(["string", "null"]));
         assert_eq!(properties["pool"].get("enum"), None);
         assert_eq!(body["schema"]["required"], json!(["session", "payload"]));
+        let body = &document["paths"]["/v1/nodes/{node}/tick"]["post"]["requestBody"];
+        let schema = &body["content"]["application/json"]["schema"];
+        let sample = ["mem", "used_mb", "total_mb", "avail_mb", "swap", "cpu"];
+        assert_eq!(schema["required"], json!(sample));
+        assert_eq!(schema["properties"]["mem"]["type"], "number");
+        let gpu = &schema["properties"]["gpu_used_mb"]["type"];
+        assert_eq!(gpu, &json!(["integer", "null"]));
+        assert_eq!(body["required"], true);
     }
 }

@@ -194,7 +194,7 @@ fn curl(route: &Route) -> String {
     let in_path = &route.path_arguments;
     let mut path = route.path.to_owned();
     let mut rest = Map::new();
-    for argument in &function.args {
+    for argument in function.args.iter().chain(&function.options) {
         let value = example(argument);
         if in_path.contains(&argument.name.as_str()) {
             path = path.replace(&format!("{{{}}}", argument.name), &text(&value));
@@ -317,6 +317,10 @@ mod tests {
         assert_eq!(
             line("lockless_dispatch"),
             r#"curl http://127.0.0.1:8080/v1/jobs --json '{"payload":{"text":"hello"},"session":"session-1"}'"#
+        );
+        assert_eq!(
+            line("lockless_tick"),
+            r#"curl http://127.0.0.1:8080/v1/nodes/node-1/tick --json '{"avail_mb":5000,"cpu":20,"mem":20,"swap":20,"total_mb":5000,"used_mb":5000}'"#
         );
         assert_eq!(
             line("lockless_node"),

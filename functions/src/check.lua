@@ -40,7 +40,7 @@ local function check(root, arg)
   local left = paged and (arg.count or PAGE) or arg.count or WHOLE
   local whole = part == 1
   c.live, c.tries, c.tries_lost, c.worked, c.waiting = 0, 0, 0, 0, 0
-  c.assigned, c.owned = 0, 0
+  c.pools = {}
   while c.exists and audits[part] and left > 0 do
     local used
     position, used = audits[part](c, position, left, say)

@@ -9,13 +9,13 @@
 
 local SETTLE_AFTER = 1000
 
--- The record as it is to be, and whether it differs from what is there.
-local function wanted(c, arg, rec)
+-- The record as it is to be, and whether it differs from what is there. `drawn` is the last revision that was given.
+local function wanted(c, arg, rec, drawn)
   local new = { spec = arg.spec or rec and rec.spec or '', pool = arg.pool or rec and rec.pool or 'default',
     created = rec and rec.created or c.now_text, updated = c.now_text, node = rec and rec.node or '',
-    revision = rec and rec.revision or '1' }
+    revision = rec and rec.revision }
   if arg.enabled then new.enabled = arg.enabled == 'true' else new.enabled = not rec or rec.enabled end
-  if rec and new.spec ~= rec.spec then new.revision = string.format('%d', rec.revision + 1) end
+  if not rec or new.spec ~= rec.spec then new.revision = string.format('%d', drawn + 1) end
   local differs = not rec or new.spec ~= rec.spec or new.pool ~= rec.pool or new.enabled ~= rec.enabled
   if not differs then new.updated = rec.updated end
   return new, differs
@@ -23,9 +23,7 @@ end
 
 -- Whether the node that has it may keep it.
 local function may_stay(c, id, rec, new)
-  if not new.enabled or not deployments.is_owned(c, id, rec) then return false end
-  local pools = redis.call('HGET', keys.info(c.root, rec.node), 'pools') or ''
-  return (' ' .. pools .. ' '):find(' ' .. new.pool .. ' ', 1, true) ~= nil
+  return new.enabled and deployments.is_owned(c, id, rec) and deployments.is_in_pool(c, rec.node, new.pool)
 end
 
 local function deploy(root, arg)
@@ -38,9 +36,10 @@ local function deploy(root, arg)
   settle.first(c)
   local id, key = arg.id, keys.deployment(root, arg.id)
   local rec = deployments.read(c, id)
-  local new, differs = wanted(c, arg, rec)
-  local is_used = claims.is_used(c)
-  if not differs and not rec.indexing and is_used then return redis.status_reply('OK') end
+  local drawn = cell.counter(c, 'deployments')
+  local new, differs = wanted(c, arg, rec, drawn)
+  local is_used, is_counted = drawn > 0, tonumber(new.revision) <= drawn
+  if not differs and not rec.indexing and is_counted then return redis.status_reply('OK') end
   local stays = rec ~= nil and may_stay(c, id, rec, new)
 
   -- first write. While `indexing` is set, the same call again does all of it again.
@@ -55,18 +54,17 @@ local function deploy(root, arg)
   call('HSET', key, 'pool', new.pool, 'enabled', new.enabled and 'true' or 'false', 'created', new.created, 'updated',
     new.updated, 'revision', new.revision, 'node', new.node, 'spec', new.spec, 'indexing', '1')
   call('ZADD', keys.deployments(root), '0', id)
+  -- Counted before any node can be told of it.
+  if not is_used then claims.reindex(c) end
+  if not is_counted then cell.set_counter(c, 'deployments', tonumber(new.revision)) end
   if stays then
     call('ZADD', keys.assigned(root, new.node), new.revision, id)
   elseif new.enabled then
     deployments.put_free(c, id, new)
   end
-  if not is_used then
-    claims.reindex(c)
-    cell.set_counter(c, 'deployments', 1)
-  end
   call('HSET', key, 'indexing', '0')
   if not is_used then settle.up_to(c, SETTLE_AFTER) end
-  cell.touch(c)
+  if is_counted then cell.touch(c) end
   return redis.status_reply('OK')
 end
 

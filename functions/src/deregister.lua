@@ -8,7 +8,7 @@
 --         while someone listens); with jobs from the queue 14 more and 20 for each
 
 local function deregister(root, arg)
-  local c = cell.open(root)
+  local c = cell.open(root, 'deployments')
   settle.first(c)
   local node = arg.node
   local rt = nodes.read(c, node)

@@ -43,21 +43,6 @@ local function place(c, node, rt, held, say)
   end
 end
 
--- Its place among those that may claim deployments, and what it has of them.
-local function claimant(c, node, rt, say)
-  local call = redis.call
-  c.assigned = c.assigned + call('ZCARD', keys.assigned(c.root, node))
-  if not claims.is_used(c) or claims.is_reindexing(c) then return end
-  local measured = claims.measured(c, node)
-  for _, pool in ipairs(classes.list(call('HGET', keys.info(c.root, node), 'pools') or '')) do
-    for _, policy in ipairs(claims.POLICIES) do
-      local score = tonumber(call('ZSCORE', keys.claim(c.root, policy.name, pool), node) or nil)
-      local want = claims.takes_part(rt.flags) and policy.value(c, measured) or nil
-      if score ~= want then say('node ' .. node .. ': its place by ' .. policy.name .. ' in pool ' .. pool .. ' is wrong') end
-    end
-  end
-end
-
 -- By its deadline a lease is found when it is over.
 local function deadline_of(c, session, name, say)
   if not redis.call('ZSCORE', keys.due(c.root), 's' .. session) then say(name .. ': its lease is not in the due list') end
@@ -108,7 +93,7 @@ local function hold(c, node, rt, member, score, due_ms, say)
   return state ~= 'stopping'
 end
 
--- Items are nodes and holds. A position is a node and how many of its holds were looked at.
+-- Items are nodes, their deployments and holds. A position is a node and how many of its holds were looked at.
 function audit_nodes.all(c, position, budget, say)
   local call = redis.call
   local node, offset, used = nil, 0, 0
@@ -133,10 +118,10 @@ function audit_nodes.all(c, position, budget, say)
       if offset == 0 then
         description(c, node, rt, say)
         place(c, node, rt, nodes.held(c, node), say)
-        claimant(c, node, rt, say)
+        used = used + audit_deployments.of_node(c, node, rt, say)
         c.worked = c.worked + call('ZCARD', keys.work(c.root, node))
       end
-      local page = call('ZRANGE', keys.slots(c.root, node), offset, offset + budget - used - 1, 'WITHSCORES')
+      local page = call('ZRANGE', keys.slots(c.root, node), offset, offset + math.max(1, budget - used) - 1, 'WITHSCORES')
       local due_ms = tonumber(call('ZSCORE', keys.due(c.root), 'h' .. node) or nil) or cell.NEVER
       for i = 1, #page, 2 do
         if page[i] ~= holds.SENTINEL and hold(c, node, rt, page[i], tonumber(page[i + 1]), due_ms, say) then

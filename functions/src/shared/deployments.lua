@@ -1,7 +1,8 @@
 -- Deployments: long-running work that a node claims and keeps until it is lost.
 --
--- R:deployment:<id> is a hash: pool, enabled, created, updated, revision (of the spec), node (empty: nobody's), spec, and
--- `indexing`, 1 while a change of it is under way. R:deployments lists the ids. R:deployments:free:<pool> has those that are
+-- R:deployment:<id> is a hash: pool, enabled, created, updated, revision (of the spec, drawn from R.deployments, so that one that was
+-- removed and made again never has one that a node knows), node (empty: nobody's), spec, and `indexing`, 1 while a change of it is
+-- under way. R:deployments lists the ids. R:deployments:free:<pool> has those that are
 -- enabled and nobody's, by when they were updated, then created, then by id. R:node:deployments:<node> has a node's, with their
 -- revisions; R:node:revoked:<node> those it had and has not been heard to have stopped: 0 until it was told, then 1.
 -- R:unclaimed:<incarnation> has those of a node that was lost, while they are being released.
@@ -33,6 +34,12 @@ end
 
 function deployments.take_free(c, id, rec)
   redis.call('ZREM', keys.free(c.root, rec.pool), member(rec, id))
+end
+
+-- Whether a node is in the pool.
+function deployments.is_in_pool(c, node, pool)
+  local pools = redis.call('HGET', keys.info(c.root, node), 'pools') or ''
+  return (' ' .. pools .. ' '):find(' ' .. pool .. ' ', 1, true) ~= nil
 end
 
 -- Whether a node has it, and not only had it before it was lost.
@@ -76,13 +83,43 @@ end
 function deployments.abandon(c, node, incarnation)
   local call = redis.call
   local assigned = keys.assigned(c.root, node)
-  if call('ZCARD', assigned) == 0 then return end
+  if not claims.is_used(c) or call('ZCARD', assigned) == 0 then return end
   cell.due(c, 'd' .. incarnation .. ' ' .. node, c.now)
   call('RENAME', assigned, keys.unclaimed(c.root, incarnation))
   call('DEL', keys.revoked(c.root, node))
 end
 
--- Releases up to `budget` of what a node that was lost had; how many, and whether that was all.
+-- Takes from a node what is of none of these pools; it is free again. Of what an interrupted call has taken and not freed, the note
+-- that it was taken tells.
+function deployments.keep_pools(c, node, pools)
+  if not claims.is_used(c) then return end
+  local call = redis.call
+  local assigned, revoked = keys.assigned(c.root, node), keys.revoked(c.root, node)
+  local is_kept = {}
+  for _, pool in ipairs(pools) do is_kept[pool] = true end
+  for _, key in ipairs({ assigned, revoked }) do
+    for _, id in ipairs(call('ZRANGE', key, '0', '-1')) do
+      local rec = deployments.read(c, id)
+      if rec and rec.node == node and not is_kept[rec.pool] then
+        events.write(c, 'deployment_released', 'node', node, 'detail', id)
+        call('ZADD', revoked, '0', id)
+        deployments.put_free(c, id, rec)
+        call('ZREM', assigned, id)
+        call('HSET', keys.deployment(c.root, id), 'node', '')
+      end
+    end
+  end
+end
+
+-- Takes what an interrupted call left among the free ones of a pool out of there, and gives the node that has it its place.
+function deployments.clear_free(c, pool, free, rec)
+  local rt = rec and rec.node ~= '' and nodes.read(c, rec.node)
+  if rt then claims.place(c, rec.node, rt.flags) end
+  redis.call('ZREM', keys.free(c.root, pool), free)
+end
+
+-- Goes through up to `budget` of what a node that was lost had, and releases what nobody has by now; how many it went through, and
+-- whether that was all.
 function deployments.release(c, node, incarnation, budget)
   local call = redis.call
   local key = keys.unclaimed(c.root, incarnation)
@@ -93,10 +130,10 @@ function deployments.release(c, node, incarnation, budget)
       events.write(c, 'deployment_released', 'node', node, 'detail', id)
       if rec.enabled then deployments.put_free(c, id, rec) end
       call('HSET', keys.deployment(c.root, id), 'node', '')
+      c.released = (c.released or 0) + 1
     end
     call('ZREM', key, id)
   end
-  c.released = (c.released or 0) + #page
   return #page, call('EXISTS', key) == 0
 end
 

@@ -6,7 +6,8 @@
 --
 -- Reply:  fields claimed, spec, released, eligible, value, assigned, stop
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
--- Calls:  13 for a node of one pool, 10 more when it claims one
+-- Calls:  12 for a node of one pool, 11 more when it claims one, 3 with REQUEST then, 1 with something to stop; 9 for the same
+--         REQUEST again
 
 local SETTLE_FIRST = 128
 -- Of the free ones of a pool, and of what was taken from a node, so many are looked at in a turn.

@@ -4,7 +4,7 @@
 --
 -- Reply:  fields id, node_id, enabled, pool, revision, created_ts, updated_ts, spec
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, NO_SUCH_DEPLOYMENT
--- Calls:  5
+-- Calls:  4 (1 more when a node has it)
 
 local function deployment(root, arg)
   local c = cell.open(root)

@@ -5,7 +5,7 @@
 -- Reply:  [next cursor, [[id, node_id, enabled, pool, revision, created_ts, updated_ts], ...]]; the cursor is 0 after the
 --         last page
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
--- Calls:  4, and 2 per deployment
+-- Calls:  4, and 1 per deployment, 2 per deployment that a node has
 
 local function validate(arg)
   if arg.cursor ~= '0' and arg.cursor:sub(1, 1) ~= ':' then pages.bad_cursor(arg.cursor) end

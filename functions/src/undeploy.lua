@@ -4,7 +4,7 @@
 --
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, NO_SUCH_DEPLOYMENT
--- Calls:  9 (11 more when a node has it)
+-- Calls:  8 (9 more when a node has it)
 
 local function undeploy(root, arg)
   local call = redis.call

@@ -6,6 +6,7 @@ mod cell;
 mod contract {
     pub(crate) mod allowed;
     pub(crate) mod costs;
+    pub(crate) mod deployment_costs;
     pub(crate) mod provoked;
     pub(crate) mod queue_costs;
 }
@@ -29,7 +30,7 @@ use lockless_lua_tests::{Host, InProcess, Real, Reply};
 use lockless_servers::Standalone;
 
 /// The model's clock starts at a fixed time, so the first lease is 1-1767225600000.
-const ONE_NODE: [&str; 7] = [
+const ONE_NODE: [&str; 8] = [
     "register n1 6",
     "dispatch s - - p JOB j",
     "bind b r",
@@ -37,6 +38,7 @@ const ONE_NODE: [&str; 7] = [
     "submit failed p RETRIES 0",
     "pull n1",
     "complete failed n1 failed",
+    "deploy web",
 ];
 const MOVED_AWAY: &str = "ERR Script attempted to access a non local key in a cluster node";
 /// Errors that any function gives, whatever it does, so they need no row each.

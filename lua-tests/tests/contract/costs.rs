@@ -108,6 +108,11 @@ const COMMON: &[(&str, &[&str])] = &[
             "complete r n1 failed",
         ],
     ),
+    ("deploy d POOL a", &["deploy first POOL a", "claim n1"]),
+    ("claim n1", &["undeploy d", "deploy d POOL b"]),
+    ("deployment d", &[]),
+    ("undeploy d", &[]),
+    ("deployments 0 100", &["undeploy first"]),
     ("take n1", &["take n1"]),
     ("listen", &[]),
 ];

@@ -27,6 +27,8 @@ local function again(c, arg, rec, q)
     errors.fail('JOB_EXISTS', 'another job ' .. errors.shown(arg.job) .. ' exists, with other content')
   end
   if rec.q.seq > cell.counter(c, 'submitted') then return nil end
+  -- Another job was submitted since an interrupted call, which did not come to put this one into its queue.
+  if tries.is_waiting(rec) and not queues.knows(c, arg.job, rec.q) then return nil end
   return 0
 end
 

@@ -8,8 +8,12 @@ mod histories {
     pub(crate) mod bindings;
     pub(crate) mod generator;
     pub(crate) mod guarded;
+    pub(crate) mod handed;
     pub(crate) mod news;
     pub(crate) mod oracle;
+    pub(crate) mod queue_calls;
+    pub(crate) mod task;
+    pub(crate) mod tasks;
 }
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -62,6 +66,14 @@ fn deregister_all(host: &mut dyn Host) {
     for node in texts(&list(&page)[1]) {
         // One may have been forgotten by the call before.
         say(host, &format!("deregister {node}"));
+    }
+}
+
+/// Cancels what waits, so that nothing stays once all nodes have gone.
+fn cancel_waiting(host: &mut dyn Host) {
+    let page = must(host, "jobs pending 0 1000");
+    for job in texts(&list(&page)[1]) {
+        must(host, &format!("cancel {job}"));
     }
 }
 
@@ -161,6 +173,7 @@ fn differential(
     for host in [model as &mut dyn Host, real] {
         deregister_all(host);
         while must(host, "sweep") != Reply::Int(0) {}
+        cancel_waiting(host);
     }
     compare(model, real);
     assert_eq!(leftovers(&keyspace(real)), Vec::<String>::new());
@@ -192,7 +205,7 @@ fn in_process_history(api: &Api, seed: u64, said: &mut Vec<String>) {
     host.hear(WAKE.as_bytes()).unwrap();
     let mut generator = Generator::new(seed, true);
     let mut oracle = Oracle::default();
-    for step in 1..=steps(2000) {
+    for step in 1..=steps(1200) {
         if generator.one_in(4) {
             let pause = generator.pause_ms();
             if generator.one_in(40) {
@@ -229,6 +242,7 @@ fn in_process_history(api: &Api, seed: u64, said: &mut Vec<String>) {
     for _ in 0..400 {
         host.pass_time(500).unwrap();
         must(&mut host, "sweep");
+        cancel_waiting(&mut host);
     }
     assert_sound(&mut host, "at the end");
     let left = keyspace(&mut host);

@@ -225,7 +225,11 @@ end
 function tries.lose(c, node, job, rec, score)
   tries.read(c, job, rec)
   if rec.node == node then
-    if rec.status then
+    local has_ended_before = rec.status and (rec.how ~= 'lost' or rec.status == 'cancelled')
+    if has_ended_before and cell.counter(c, rec.status) >= tonumber(rec.ordinal) then
+      -- It is counted, and a node of that name may be another one by now.
+      jobs.finish(c, job, rec, score, rec.status)
+    elseif rec.status then
       tries.finish(c, node, job, rec, score, rec.status)
     else
       tries.fail(c, node, job, rec, score, 'lost', 'node lost')

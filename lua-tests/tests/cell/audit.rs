@@ -20,12 +20,13 @@ fn members(keys: &Keys, key: &str) -> BTreeSet<String> {
 fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
     let nodes = members(keys, &format!("{ROOT}:nodes"));
     let of_node = |node: &str| nodes.contains(node) && !value.expires;
-    let classes = members(keys, &format!("{ROOT}:classes"));
+    let classes = keys.get(&format!("{ROOT}:classes"));
     let of_class = |class: &str| {
         let number = class[..10].trim_start_matches('0');
-        let listed = &keys[&format!("{ROOT}:classes")];
-        let mut scores = listed.items.iter().skip(1).step_by(2);
-        !classes.is_empty() && scores.any(|score| score == number) && !value.expires
+        let mut scores = classes
+            .iter()
+            .flat_map(|it| it.items.iter().skip(1).step_by(2));
+        scores.any(|score| score == number) && !value.expires
     };
     let attributes = members(keys, &format!("{ROOT}:attrs"));
     let deployments = members(keys, &format!("{ROOT}:deployments"));

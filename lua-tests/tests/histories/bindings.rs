@@ -41,16 +41,24 @@ fn lease_id(host: &mut dyn Host, session: &str) -> Option<String> {
     }
 }
 
-/// Whether the incarnation a lease was made with has ended.
-fn is_lost(host: &mut dyn Host, lease: &Lease) -> bool {
-    let runtime = format!("HMGET {ROOT}:node:runtime:{} incarnation flags", lease.node);
+/// The incarnation of a node that is there and not lost.
+pub(crate) fn incarnation_of(host: &mut dyn Host, node: &str) -> Option<i64> {
+    let runtime = format!("HMGET {ROOT}:node:runtime:{node} incarnation flags");
     match list(&command(host, &runtime)) {
-        [Reply::Nil, _] => true,
-        [incarnation, flags] => {
-            number(incarnation) != lease.incarnation || text(flags).contains('l')
-        }
+        [Reply::Nil, _] => None,
+        [incarnation, flags] => (!text(flags).contains('l')).then(|| number(incarnation)),
         other => panic!("{other:?}"),
     }
+}
+
+/// Whether an incarnation of a node has ended.
+pub(crate) fn has_ended(host: &mut dyn Host, node: &str, incarnation: i64) -> bool {
+    incarnation_of(host, node) != Some(incarnation)
+}
+
+/// Whether the incarnation a lease was made with has ended.
+fn is_lost(host: &mut dyn Host, lease: &Lease) -> bool {
+    has_ended(host, &lease.node, lease.incarnation)
 }
 
 impl Bindings {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use lockless_lua_tests::Reply;
 
+use super::queue_calls::QUEUE_SETTINGS;
 use crate::cell::{number_of, text, text_of, words};
 
-const NODES: [&str; 6] = ["n1", "n2", "n3", "n4", "n5", "n6"];
-const POOLS: [&str; 4] = ["default", "fast", "slow", "none"];
-const PAIRS: [[&str; 2]; 4] = [["en", "fr"], ["en", "de"], ["de", "fr"], ["fi", "sv"]];
-const LABELS: [&str; 3] = ["gpu", "big", "model:x"];
-const REGIONS: [&str; 2] = ["eu", "us"];
+pub(super) const NODES: [&str; 6] = ["n1", "n2", "n3", "n4", "n5", "n6"];
+pub(super) const POOLS: [&str; 4] = ["default", "fast", "slow", "none"];
+pub(super) const PAIRS: [[&str; 2]; 4] = [["en", "fr"], ["en", "de"], ["de", "fr"], ["fi", "sv"]];
+pub(super) const LABELS: [&str; 3] = ["gpu", "big", "model:x"];
+pub(super) const REGIONS: [&str; 2] = ["eu", "us"];
 const SESSIONS: [&str; 8] = ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"];
 const NONSENSE: [&str; 14] = [
     "",
@@ -29,8 +30,8 @@ const NONSENSE: [&str; 14] = [
     "\u{7f}",
 ];
 
-/// Each function and how often it is called, of about a hundred calls.
-const WEIGHTS: [(&str, u32); 33] = [
+/// Each function and how often it is called, of about a hundred and fifty calls.
+const WEIGHTS: [(&str, u32); 38] = [
     ("dispatch", 20),
     ("bind", 7),
     ("renew", 3),
@@ -39,7 +40,12 @@ const WEIGHTS: [(&str, u32); 33] = [
     ("limit", 2),
     ("lock", 2),
     ("unlock", 1),
-    ("complete", 13),
+    ("submit", 14),
+    ("pull", 11),
+    ("tick", 8),
+    ("stopped", 6),
+    ("retry", 4),
+    ("complete", 16),
     ("heartbeat", 13),
     ("ack", 8),
     ("register", 7),
@@ -82,14 +88,14 @@ impl Call {
 }
 
 pub(crate) struct Generator {
-    random: fastrand::Rng,
+    pub(super) random: fastrand::Rng,
     /// Whether settings that let keys expire are changed, too.
     with_expiry: bool,
-    granted: Vec<(String, String)>,
+    pub(super) granted: Vec<(String, String)>,
     incarnations: BTreeMap<String, i64>,
     leases: BTreeMap<String, String>,
     last: Option<Call>,
-    next_job: u32,
+    pub(super) next_job: u32,
 }
 
 impl Generator {
@@ -106,7 +112,7 @@ impl Generator {
         }
     }
 
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+    pub(super) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         from[self.random.usize(..from.len())]
     }
 
@@ -164,7 +170,7 @@ impl Generator {
                 self.incarnations
                     .insert(call.arg(0), number_of(reply, "incarnation"));
             }
-            _ => {}
+            _ => self.learn_queued(call, reply),
         }
     }
 
@@ -182,7 +188,7 @@ impl Generator {
     }
 
     /// A job and the node it is on: mostly a recent one, now and then an old one, the wrong node, or none there is.
-    fn job_and_node(&mut self) -> [String; 2] {
+    pub(super) fn job_and_node(&mut self) -> [String; 2] {
         if self.granted.is_empty() || self.one_in(25) {
             return ["ghost".to_owned(), self.pick(&NODES).to_owned()];
         }
@@ -195,13 +201,13 @@ impl Generator {
         [job, node]
     }
 
-    fn option(&mut self, args: &mut Vec<String>, one_in: u32, words: &[&str]) {
+    pub(super) fn option(&mut self, args: &mut Vec<String>, one_in: u32, words: &[&str]) {
         if self.one_in(one_in) {
             args.extend(words.iter().map(|word| (*word).to_owned()));
         }
     }
 
-    fn incarnation(&mut self, args: &mut Vec<String>, node: &str) {
+    pub(super) fn incarnation(&mut self, args: &mut Vec<String>, node: &str) {
         let known = self.incarnations.get(node).copied().unwrap_or(1);
         let wrong = self.random.i64(1..5);
         self.option(args, 4, &["INCARNATION", &known.to_string()]);
@@ -210,7 +216,13 @@ impl Generator {
         }
     }
 
-    fn some(&mut self, args: &mut Vec<String>, one_in: u32, keyword: &str, from: &[&str]) {
+    pub(super) fn some(
+        &mut self,
+        args: &mut Vec<String>,
+        one_in: u32,
+        keyword: &str,
+        from: &[&str],
+    ) {
         let value = self.pick(from);
         self.option(args, one_in, &[keyword, value]);
     }
@@ -355,7 +367,8 @@ impl Generator {
                 }
                 self.incarnation(&mut args, &node);
             }
-            "cancel" | "job" => {
+            "submit" | "pull" | "tick" | "stopped" => return self.queue_arguments(function),
+            "cancel" | "job" | "retry" => {
                 args.push(self.job_and_node()[0].clone());
                 if function == "cancel" {
                     self.some(&mut args, 3, "REASON", &["", "not needed"]);
@@ -414,6 +427,7 @@ impl Generator {
             ("claim_policy", &["deployment_count", "nonsense"]),
             ("events", &["lifecycle", "all"]),
         ];
+        choices.extend(QUEUE_SETTINGS);
         if self.with_expiry {
             choices.extend::<[(&str, &[&str]); 3]>([
                 ("keep_finished_ms", &["100", "1500", "6000"]),

@@ -10,6 +10,7 @@ use super::{
     generator::Call,
     guarded::Guarded,
     news::{News, see_snapshot},
+    tasks::Tasks,
 };
 use crate::cell::{
     ROOT, call, code, command, field, list, must, number, number_of, text, text_of, texts,
@@ -48,13 +49,15 @@ pub(crate) struct Oracle {
     news: News,
     bindings: Bindings,
     guarded: Guarded,
+    tasks: Tasks,
     /// The snapshot that was there before the call.
     overview: String,
 }
 
+/// None also when the id is that of a job from the queue by now, which has a priority.
 fn read(host: &mut dyn Host, job: &str) -> Option<Seen> {
     let reply = call(host, "job", &[job]);
-    if code(&reply).is_some() {
+    if code(&reply).is_some() || !text_of(&reply, "priority").is_empty() {
         return None;
     }
     Some(Seen {
@@ -148,6 +151,7 @@ impl Oracle {
             |host: &mut dyn Host, job: &str| read(host, job).is_some_and(|job| job.has_hold());
         self.bindings.see(host, call, reply, has_hold);
         self.guarded.see(host, call, reply);
+        self.grants += self.tasks.see(host, call, reply);
         self.see_grant(host, call, reply);
         let mut look_at = self.holding.clone();
         look_at.extend(
@@ -296,6 +300,9 @@ impl Oracle {
     /// Every slot that a node says is taken is a job's or a session's, and every job that holds one is counted.
     fn compare_holds(&self, host: &mut dyn Host) {
         let mut held = self.bindings.empty_seats();
+        for (node, count) in self.tasks.holds() {
+            *held.entry(node).or_default() += count;
+        }
         for job in &self.holding {
             *held.entry(&self.jobs[job].node).or_default() += 1;
         }

@@ -83,9 +83,11 @@ end
 function deployments.abandon(c, node, incarnation)
   local call = redis.call
   local assigned = keys.assigned(c.root, node)
-  if not claims.is_used(c) or call('ZCARD', assigned) == 0 then return end
-  cell.due(c, 'd' .. incarnation .. ' ' .. node, c.now)
-  call('RENAME', assigned, keys.unclaimed(c.root, incarnation))
+  if not claims.is_used(c) then return end
+  if call('ZCARD', assigned) > 0 then
+    cell.due(c, 'd' .. incarnation .. ' ' .. node, c.now)
+    call('RENAME', assigned, keys.unclaimed(c.root, incarnation))
+  end
   call('DEL', keys.revoked(c.root, node))
 end
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ROOT, Value, waiting};
+use super::{ROOT, Value, deployed, waiting};
 
 type Keys = BTreeMap<String, Value>;
 /// Whether what the rest of a key's name says is there.
@@ -75,6 +75,7 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         | "cancelled" | "events" | "queues" | "heads" | "delayed" => !value.expires,
         _ => {
             suffix.starts_with("lost:")
+                || suffix.starts_with("unclaimed:")
                 || families
                     .iter()
                     .any(|(family, is_there)| suffix.strip_prefix(family).is_some_and(is_there))
@@ -133,16 +134,18 @@ pub(crate) fn problems(keys: &Keys) -> Vec<String> {
         if !is_known(keys, suffix, value) {
             out.push(format!("{key} is left over: {value:?}"));
         }
-        if let Some(incarnation) = suffix.strip_prefix("lost:") {
-            let listed = due
-                .iter()
-                .any(|item| item.starts_with(&format!("l{incarnation} ")));
-            if !listed {
+        for (family, kind) in [("lost:", 'l'), ("unclaimed:", 'd')] {
+            let Some(incarnation) = suffix.strip_prefix(family) else {
+                continue;
+            };
+            let start = format!("{kind}{incarnation} ");
+            if !due.iter().any(|item| item.starts_with(&start)) {
                 out.push(format!("{key} will never be settled"));
             }
         }
     }
     out.extend(waiting::problems(keys));
+    out.extend(deployed::problems(keys));
     let places = waiting::places(keys);
     let mut holds = holds(keys);
     for (session, seat) in seats(keys) {

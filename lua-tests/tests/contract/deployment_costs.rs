@@ -73,7 +73,7 @@ const DEARER: &[(&str, usize)] = &[
     ("drain n1 off", 0),
     ("register n1 4 PAIR en fr", 5),
     ("register n3 4 PAIR en fr", 5),
-    ("deregister n1", 3),
+    ("deregister n1", 4),
     ("dispatch s - - p JOB j", 0),
     ("submit j p", 0),
     ("pull n1", 0),

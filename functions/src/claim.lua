@@ -47,23 +47,19 @@ local function choose(c, node, policy, value)
 end
 
 -- What is to be stopped: what runs and is not the node's, and what was taken from it and may still run. One that was named in a turn
--- before, and that the node does not say it runs, is over, and named only `again`. Also: those named for the first time, and those
--- that are over.
+-- before is over, unless it runs, and named only `again`. Also: those named for the first time, and those that are over.
 local function stops(c, arg, assigned, again)
-  local seen, runs, out, named, over = {}, {}, {}, {}, {}
+  local seen, out, named, over = {}, {}, {}, {}
   for _, entry in ipairs(assigned) do seen[entry[1]] = true end
   local function add(id)
     if not seen[id] then out[#out + 1] = id end
     seen[id] = true
   end
-  for _, id in ipairs(arg.running or {}) do
-    runs[id] = true
-    add(id)
-  end
+  for _, id in ipairs(arg.running or {}) do add(id) end
   local page = redis.call('ZRANGE', keys.revoked(c.root, arg.node), '0', STOPS - 1, 'WITHSCORES')
   for i = 1, #page, 2 do
     local id, was_named = page[i], page[i + 1] == '1'
-    if was_named and not runs[id] and not again then
+    if was_named and not again then
       over[#over + 1] = id
     else
       add(id)
@@ -143,10 +139,11 @@ local function claim(root, arg)
   local stop, named, over = stops(c, arg, assigned, false)
   local claimed = found and found.id or ''
 
-  -- first write
+  -- first write. What is over is forgotten before the turn is kept, and what is named noted after it, so that the same REQUEST
+  -- names the same wherever this is interrupted.
+  if #over > 0 then call('ZREM', keys.revoked(root, node), unpack(over)) end
   keep(c, arg, rt, turn, found and '?' or '!', claimed)
   if #named > 0 then call('ZADD', keys.revoked(root, node), unpack(named)) end
-  if #over > 0 then call('ZREM', keys.revoked(root, node), unpack(over)) end
   for _, entry in ipairs(turn.left) do deployments.clear_free(c, entry.pool, entry.member, entry.rec) end
   if found then
     deployments.assign(c, found.id, found.rec, node, rt.flags)

@@ -50,6 +50,34 @@ describe('a node that leaves a pool', function()
   end)
 end)
 
+describe('a node of several pools', function()
+  before_each(function() fcall('lockless_register', 'n1', 4, 'POOL', 'a', 'POOL', 'b') end)
+
+  it('claims what was updated first over all of them', function()
+    deploy('y', 'POOL', 'b')
+    advance(5)
+    deploy('x', 'POOL', 'a')
+    expect(claim('n1')):has('claimed', 'y')
+    expect(claim('n1')):has('claimed', 'x')
+    is_sound()
+  end)
+
+  it('goes by when they were made, then by id, among those updated at the same time', function()
+    for id, pool in pairs({ z = 'a', y = 'b', x = 'a' }) do
+      deploy(id, 'POOL', pool)
+      local made = id == 'z' and '1000000000000' or '1000000000001'
+      redis('DEL', key('deployments:free:' .. pool))
+      redis('HSET', key('deployment:' .. id), 'created', made, 'updated', '1000000000002')
+    end
+    redis('ZADD', key('deployments:free:a'), 1000000000002, '1000000000000 z', 1000000000002, '1000000000001 x')
+    redis('ZADD', key('deployments:free:b'), 1000000000002, '1000000000001 y')
+    local order = {}
+    for i = 1, 3 do order[i] = claim('n1').claimed end
+    expect(order):equals({ 'z', 'x', 'y' })
+    is_sound()
+  end)
+end)
+
 describe('the revision of a deployment', function()
   it('is never one that a node knows of another that had its id', function()
     fcall('lockless_register', 'n1', 4)

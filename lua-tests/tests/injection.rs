@@ -217,11 +217,13 @@ fn function(scenario: &Scenario) -> String {
 }
 
 /// The functions that can announce something: of its own, or what it settles first.
-const ANNOUNCE: [&str; 17] = [
+const ANNOUNCE: [&str; 20] = [
     "bind",
     "cancel",
+    "claim",
     "complete",
     "config",
+    "deploy",
     "deregister",
     "dispatch",
     "drain",
@@ -235,6 +237,7 @@ const ANNOUNCE: [&str; 17] = [
     "submit",
     "sweep",
     "tick",
+    "undeploy",
 ];
 
 #[test]

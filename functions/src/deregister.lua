@@ -4,7 +4,7 @@
 --
 -- Reply:  how many jobs it had
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
--- Calls:  19 for a node of one pool and pair; 3 more and 3 per attribute for the last of its class, 9 per job settled (10
+-- Calls:  19 for a node of one pool and pair; 7 more and 3 per attribute for the last of its class, 9 per job settled (10
 --         while someone listens); with jobs from the queue 14 more and 20 for each; where there was a deployment 2 and 2
 --         per pool more, and 9 for each that it had
 

@@ -214,6 +214,22 @@ fn listening_writes_once_a_minute() {
     assert_eq!([cost(1), cost(0)], [common + 1, common]);
 }
 
+#[test]
+fn a_class_of_its_own_costs_what_the_headers_say() {
+    // Its attributes: all, pool and pair.
+    const ATTRIBUTES: usize = 3;
+    let n0 = "register n0 4 POOL a PAIR en fr";
+    let alike = calls_of(&mut after(&[n0]), "register n1 4 POOL a PAIR en fr");
+    let alone = calls_of(&mut after(&[n0]), "register n1 5 POOL a PAIR en fr");
+    let said = promised("register");
+    assert_eq!(alone, alike + said[1] + said[2] * ATTRIBUTES);
+    let two = [n0, "register n1 4 POOL a PAIR en fr"];
+    let alike = calls_of(&mut after(&two), "deregister n1");
+    let alone = calls_of(&mut after(&[n0]), "deregister n0");
+    let said = promised("deregister");
+    assert_eq!(alone, alike + said[1] + said[2] * ATTRIBUTES);
+}
+
 /// A job's way through the cell: dispatch, ack, complete.
 const A_JOBS_WAY: usize = 25;
 

@@ -11,8 +11,8 @@ local WHOLE, PAGE = 10000, 1000
 
 -- What a position in each of the audits looks like; the first has none.
 local POSITIONS = { '^$', '^(%d+)$', '^%S+ (%d+)$', '^%d+ (%d+)$', '^:(.+)$', '^(%d+)$', '^(%d+)$', '^(%d+)$',
-  '^%d+ (%d+)$', '^(%d+)$', '^(%d+)$' }
-local BY_NAME = 5
+  '^%d+ (%d+)$', '^(%d+)$', '^(%d+)$', '^:(.+)$' }
+local BY_NAME = { [5] = true, [12] = true }
 
 -- The audit to go on with, arg.part, and where, arg.position.
 local function validate(arg)
@@ -22,7 +22,7 @@ local function validate(arg)
   local at, rest = cursor:match('^(%d%d?):(.*)$')
   local part = tonumber(at or nil)
   local found = part and POSITIONS[part] and (rest == '' and '' or rest:match(POSITIONS[part]))
-  if not found or (part ~= BY_NAME and #found > 10) then
+  if not found or (not BY_NAME[part] and #found > 10) then
     errors.bad_argument('CURSOR', '0, or what the page before returned', cursor)
   end
   arg.part, arg.position = part, rest ~= '' and rest or nil
@@ -33,13 +33,14 @@ local function check(root, arg)
   local c = cell.open(root)
   local audits = { audit_cell.record, audit_cell.cache, audit_nodes.all, audit_classes.all, audit_classes.attributes,
     audit_due.list, audit_due.failed, audit_due.cancelled, audit_queues.all, audit_queues.delayed,
-    audit_queues.fits }
+    audit_queues.fits, audit_deployments.all }
   local violations = {}
   local function say(sentence) violations[#violations + 1] = sentence end
   local paged = arg.cursor ~= nil
   local left = paged and (arg.count or PAGE) or arg.count or WHOLE
   local whole = part == 1
   c.live, c.tries, c.tries_lost, c.worked, c.waiting = 0, 0, 0, 0, 0
+  c.pools = {}
   while c.exists and audits[part] and left > 0 do
     local used
     position, used = audits[part](c, position, left, say)

@@ -21,18 +21,24 @@ local function validate(arg)
   end
 end
 
+local WEIGHTS = { cpu_weight = true, mem_weight = true }
+local SETTLE_AFTER = 1000
+
 local function configure(root, arg)
   local call = redis.call
   local c = cell.open(root)
   if #arg.changed > 0 then
     settle.first(c)
-    local told = {}
+    local told, gives_weights = {}, false
     for i = 1, #arg.changed, 2 do
       local name, value = arg.changed[i], arg.changed[i + 1]
       if value ~= config.text(c, name) then told[#told + 1] = name .. ' ' .. value end
+      gives_weights = gives_weights or WEIGHTS[name]
     end
     -- first write
     cell.create(c)
+    -- Also when they are what they were: this may be an interrupted call that is made again.
+    if gives_weights and claims.is_used(c) then claims.reindex(c) end
     if #told > 0 then events.write(c, 'config_changed', 'detail', table.concat(told, ' ')) end
     for i = 1, #arg.changed, 2 do
       local name, value = arg.changed[i], arg.changed[i + 1]
@@ -45,6 +51,7 @@ local function configure(root, arg)
     local some = call('EXISTS', keys.config(root)) == 1
     call('HSET', root, 'configured', some and '1' or '0', 'clock', c.now_text)
     c.configured, c.config = some, nil
+    if gives_weights then settle.up_to(c, SETTLE_AFTER) end
   end
   local reply = {}
   for _, name in ipairs(config.names) do

@@ -5,10 +5,11 @@
 --
 -- Reply:  fields state, held, foreign, stop
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
--- Calls:  9 (1 less with CPU, GPU and MEM; 1 more with holds, 1 with JOBS, 2 when its place in the ready index changes)
+-- Calls:  9 (1 less with CPU, GPU and MEM; 1 more with holds, 1 with JOBS, 2 when its place in the ready index changes;
+--         where there was a deployment 3 and 2 per pool with CPU or MEM_MB, or when it takes part from now on, or no more)
 
 local function heartbeat(root, arg)
-  local c = cell.open(root)
+  local c = cell.open(root, 'deployments')
   settle.first(c)
   local node = arg.node
   local rt = nodes.own_word(c, node, arg.incarnation)

@@ -1,15 +1,17 @@
 -- lockless_register node max_jobs [INSTANCE id] [POOL p]* [PAIR src tgt]* [LABEL l]* [REGION r] [CAPS json]
 --
 -- Adds a node or replaces its whole description. With the same INSTANCE, or none, its holds stay and so does draining;
--- a new INSTANCE, and a node that was lost, draw a new incarnation, and the old one's jobs are settled as lost.
+-- a new INSTANCE, and a node that was lost, draw a new incarnation, and the old one's jobs are settled as lost. Deployments of pools
+-- that it left are free again; the others stay, also with a new INSTANCE.
 --
 -- Reply:  fields incarnation, held, heartbeat_ttl_ms, assigned
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, STALE_NODE
--- Calls:  22 for a new node of one pool and pair; 8 more and 2 per attribute for a new class; 18 when nothing changed
+-- Calls:  22 for a new node of one pool and pair; 6 more and 2 per attribute for a new class; 18 when nothing
+--         changed; where there was a deployment 3 and 2 per pool more, and 6 for each of a pool it left
 
 local function register(root, arg)
   local call = redis.call
-  local c = cell.open(root)
+  local c = cell.open(root, 'deployments')
   settle.first(c)
   local node = arg.node
   local rt = nodes.read(c, node)
@@ -23,7 +25,7 @@ local function register(root, arg)
     pairs = classes.joined(arg.pairs),
     labels = classes.joined(arg.labels),
   }
-  local old_desc = rt and classes.read(c, rt.class)
+  local old_desc = rt and nodes.description(c, node, rt)
   local plan = classes.plan(c, desc)
   local interrupted = call('HGET', keys.info(root, node), 'indexing') == '1'
   local fresh = not rt or was_lost or (arg.instance and arg.instance ~= rt.instance)
@@ -49,6 +51,10 @@ local function register(root, arg)
   call('ZADD', keys.nodes(root), '0', node)
   local held = nodes.held(c, node)
   nodes.move_class(c, node, rt, plan, flags, held + foreign)
+  if old_desc and (interrupted or old_desc.pools ~= desc.pools) then
+    claims.leave(c, node, classes.list(old_desc.pools))
+    deployments.keep_pools(c, node, classes.list(desc.pools))
+  end
   index.move(c, node, old_desc, desc, interrupted)
   if rt and rt.class ~= plan.class then classes.drop_if_empty(c, rt.class) end
 
@@ -64,10 +70,12 @@ local function register(root, arg)
   call('HSET', runtime, 'class', plan.class, 'incarnation', incarnation, 'flags', flags, 'foreign', foreign,
     'until', string.format('%d', c.now + ttl_ms), 'seen', c.now_text,
     'scan', string.format('%d', scan_ms), 'instance', arg.instance or (rt and rt.instance) or '')
+  claims.place(c, node, flags)
   cell.due_at(c, 'n' .. node, c.now + ttl_ms)
   call('HSET', keys.info(root, node), 'indexing', '0')
   cell.touch(c)
-  return { 'incarnation', tonumber(incarnation), 'held', held, 'heartbeat_ttl_ms', ttl_ms, 'assigned', {} }
+  return { 'incarnation', tonumber(incarnation), 'held', held, 'heartbeat_ttl_ms', ttl_ms, 'assigned',
+    deployments.assigned(c, node) }
 end
 
 return register

@@ -132,7 +132,7 @@ local function given_before(arg, rt, kept)
 end
 
 local function tick(root, arg)
-  local c = cell.open(root)
+  local c = cell.open(root, 'deployments')
   settle.first(c)
   local node = arg.node
   local rt = nodes.own_word(c, node, arg.incarnation)

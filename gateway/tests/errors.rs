@@ -119,6 +119,23 @@ fn of_the_library(seen: &Seen) {
     );
     seen.check("BAD_ARGUMENT", &post("/v1/nodes/n1/tick", json!({})));
 
+    gateway.put("/v1/deployments/d1", &json!({})).ok();
+    seen.check("NO_SUCH_DEPLOYMENT", &gateway.get("/v1/deployments/d2"));
+    seen.check(
+        "NO_SUCH_DEPLOYMENT",
+        &gateway.send("DELETE", "/v1/deployments/d2", &[], None),
+    );
+    seen.check("UNKNOWN_NODE", &post("/v1/nodes/nobody/claim", json!({})));
+    seen.check(
+        "STALE_NODE",
+        &post("/v1/nodes/n1/claim", json!({ "incarnation": 1 })),
+    );
+    let luck = json!({ "policy": "luck" });
+    seen.check("BAD_ARGUMENT", &post("/v1/nodes/n1/claim", luck));
+    let sometimes = json!({ "enabled": "sometimes" });
+    let refused = gateway.put("/v1/deployments/d1", &sometimes);
+    seen.check("BAD_ARGUMENT", &refused);
+
     let renew = json!({ "lease_id": "l1" });
     seen.check(
         "NO_SUCH_SESSION",

@@ -12,7 +12,7 @@ use lockless_servers::{Cluster, Standalone};
 use serde_json::{Map, Value, json};
 use support::{Answer, Gateway, a_cell, load, redis};
 
-/// A node, and what the route is about: a job on it, or a session that is bound to it. Returns what only Redis could know.
+/// A node, and what the route is about: a job on it, a session that is bound to it, or a deployment. Returns what only Redis could know.
 fn prepare(gateway: &Gateway, cell: &str, route: &Route) -> Map<String, Value> {
     let call = |method, path: &str, body: Value| {
         let headers = [("lockless-cell", cell)];
@@ -50,6 +50,10 @@ fn prepare(gateway: &Gateway, cell: &str, route: &Route) -> Map<String, Value> {
             pull();
             let failed = json!({ "node": "node-1", "status": "failed" });
             call("POST", "/v1/jobs/job-1/complete", failed);
+        }
+        "lockless_undeploy" | "lockless_claim" | "lockless_deployment" | "lockless_deployments" => {
+            let deployment = json!({ "spec": { "argv": ["serve"] }, "pool": "pool-1" });
+            call("PUT", "/v1/deployments/id-1", deployment);
         }
         _ if route.path_arguments.contains(&"job") => {
             let job =

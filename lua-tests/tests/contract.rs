@@ -6,6 +6,7 @@ mod cell;
 mod contract {
     pub(crate) mod allowed;
     pub(crate) mod costs;
+    pub(crate) mod deployment_costs;
     pub(crate) mod provoked;
     pub(crate) mod queue_costs;
 }

@@ -18,7 +18,7 @@ use lockless_functions::api::{Argument, Function, Kind, ReplyShape};
 use lockless_lua_tests::{Host, Real, Reply};
 use lockless_servers::Standalone;
 
-const BEFORE: [&str; 24] = [
+const BEFORE: [&str; 29] = [
     "config payload_max_bytes 1048576 heartbeat_ttl_ms 1800000",
     "register n1 100000 POOL a PAIR en fr LABEL gpu",
     "register n2 4 POOL a POOL b",
@@ -43,6 +43,11 @@ const BEFORE: [&str; 24] = [
     "submit queued p POOL none",
     "submit queued2 p",
     "submit delayed p DELAY 600000",
+    "deploy a POOL a",
+    "deploy b POOL a ENABLED false",
+    "deploy gpu POOL b",
+    "claim n1",
+    "claim n2",
 ];
 
 fn prepare(host: &mut dyn Host) {

@@ -6,7 +6,10 @@
 mod cell;
 mod histories {
     pub(crate) mod bindings;
+    pub(crate) mod claimants;
+    pub(crate) mod claims;
     pub(crate) mod counts;
+    pub(crate) mod deployment_calls;
     pub(crate) mod generator;
     pub(crate) mod guarded;
     pub(crate) mod handed;
@@ -70,8 +73,12 @@ fn deregister_all(host: &mut dyn Host) {
     }
 }
 
-/// Cancels what waits, so that nothing stays once all nodes have gone.
-fn cancel_waiting(host: &mut dyn Host) {
+/// Cancels what waits and removes what is deployed, so that nothing stays once all nodes have gone.
+fn cancel_all(host: &mut dyn Host) {
+    let page = must(host, "deployments 0 1000");
+    for deployment in list(&list(&page)[1]) {
+        must(host, &format!("undeploy {}", texts(deployment)[0]));
+    }
     let page = must(host, "jobs pending 0 1000");
     for job in texts(&list(&page)[1]) {
         must(host, &format!("cancel {job}"));
@@ -174,7 +181,7 @@ fn differential(
     for host in [model as &mut dyn Host, real] {
         deregister_all(host);
         while must(host, "sweep") != Reply::Int(0) {}
-        cancel_waiting(host);
+        cancel_all(host);
     }
     compare(model, real);
     assert_eq!(leftovers(&keyspace(real)), Vec::<String>::new());
@@ -243,7 +250,7 @@ fn in_process_history(api: &Api, seed: u64, said: &mut Vec<String>) {
     for _ in 0..400 {
         host.pass_time(500).unwrap();
         must(&mut host, "sweep");
-        cancel_waiting(&mut host);
+        cancel_all(&mut host);
     }
     assert_sound(&mut host, "at the end");
     let left = keyspace(&mut host);

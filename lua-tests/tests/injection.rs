@@ -138,8 +138,10 @@ fn faults(scenario: &Scenario, is_heard: bool) -> Vec<String> {
             fault(format!("it succeeded, {interrupted:?}"));
         }
         let again = say(&mut host, scenario.call);
-        let is_gone =
-            scenario.call.starts_with("deregister") && code(&again) == Some("UNKNOWN_NODE");
+        let is_gone = (scenario.call.starts_with("deregister")
+            && code(&again) == Some("UNKNOWN_NODE"))
+            || (scenario.call.starts_with("undeploy")
+                && code(&again) == Some("NO_SUCH_DEPLOYMENT"));
         if code(&again).is_some() && !is_gone {
             fault(format!("again it replied {again:?}"));
         }
@@ -215,11 +217,13 @@ fn function(scenario: &Scenario) -> String {
 }
 
 /// The functions that can announce something: of its own, or what it settles first.
-const ANNOUNCE: [&str; 17] = [
+const ANNOUNCE: [&str; 20] = [
     "bind",
     "cancel",
+    "claim",
     "complete",
     "config",
+    "deploy",
     "deregister",
     "dispatch",
     "drain",
@@ -233,6 +237,7 @@ const ANNOUNCE: [&str; 17] = [
     "submit",
     "sweep",
     "tick",
+    "undeploy",
 ];
 
 #[test]

@@ -161,6 +161,9 @@ const BEFORE: &[&str] = &[
     "submit q-waiting p",
     "bind bound r",
     "lock l o 600000",
+    "deploy d",
+    "claim n1",
+    "deploy d-free",
 ];
 
 /// Each gives back or keeps capacity, and works also when Redis is full.
@@ -177,6 +180,7 @@ const DRAINING: &[&str] = &[
     "renew bound {lease} LEASE 90000",
     "unbind bound {lease}",
     "unlock l o",
+    "undeploy d",
     "listen",
     "sweep",
     "deregister n2",
@@ -191,6 +195,8 @@ const TAKING: &[&str] = &[
     "submit q-new p",
     "pull n1",
     "retry q-failed",
+    "deploy d-new",
+    "claim n1",
     "bind other r",
     "model_unavailable n1 m",
     "limit name 1 1000",

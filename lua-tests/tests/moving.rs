@@ -74,6 +74,22 @@ const BEFORE: &[&str] = &[
     "submit q-waiting2 p POOL b",
     "submit q-withdrawn p POOL nowhere",
     "submit q-late p POOL b DELAY 600000",
+    "deploy d-owned POOL d SPEC s",
+    "claim n7 REQUEST before",
+    "deploy d-leaving POOL d",
+    "claim n7",
+    "deploy d-off POOL d",
+    "claim n7",
+    "deploy d-gone POOL d",
+    "claim n7",
+    "deploy d-stopped POOL d",
+    "claim n7",
+    "undeploy d-stopped",
+    "deploy d-on-n4 POOL c",
+    "claim n4",
+    "deploy d-free POOL a",
+    "deploy d-free2 POOL a",
+    "deploy d-removed POOL a",
 ];
 
 const READS: &[&str] = &[
@@ -98,6 +114,9 @@ const READS: &[&str] = &[
     "explain s1 en fr",
     "explain s9 - - POOL b",
     "explain bound - -",
+    "deployment d-owned",
+    "deployment d-free",
+    "deployments 0 100",
     "overview",
     "events - 1000",
     "events $ 10",
@@ -107,6 +126,17 @@ const READS: &[&str] = &[
 
 /// Each succeeds on a cell that is all there.
 const WRITES: &[&str] = &[
+    "deploy d-new POOL new",
+    "deploy d-owned SPEC t",
+    "deploy d-owned",
+    "deploy d-leaving POOL a",
+    "deploy d-off ENABLED false",
+    "undeploy d-gone",
+    "undeploy d-removed",
+    "claim n7 REQUEST q RUNNING d-stopped",
+    "claim n1 REQUEST q",
+    "claim n1",
+    "config cpu_weight 0.25",
     "submit q-new p POOL b",
     "submit q-first p POOL new",
     "submit q-later p DELAY 600000",
@@ -378,7 +408,7 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
             .exec(&mut connection)
             .unwrap();
     }
-    let partitions: [Partition; 18] = [
+    let partitions: [Partition; 20] = [
         ("nothing moved yet", |_| false),
         ("everything moved", |_| true),
         ("only the record moved", str::is_empty),
@@ -405,6 +435,14 @@ fn a_half_moved_cell_refuses_or_does_it_all() {
                 .any(|start| key.starts_with(start))
         }),
         ("the events moved", |key| key == ":events"),
+        ("the deployments moved", |key| {
+            key.starts_with(":deployment")
+        }),
+        ("who may claim, and what nodes have, moved", |key| {
+            [":claim:", ":node:deployments:", ":node:revoked:"]
+                .iter()
+                .any(|start| key.starts_with(start))
+        }),
         ("the boxes moved", |key| {
             key == ":failed" || key == ":cancelled"
         }),

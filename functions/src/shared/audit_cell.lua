@@ -10,7 +10,7 @@ local NUMBERS = { 'clock', 'wake', 'configured', 'grants', 'generation', 'listen
 
 -- A cell has none of these before the first one is drawn or counted.
 local DRAWN = { 'leases', 'tokens', 'queues', 'submitted', 'retried', 'requeued', 'started', 'withdrawn', 'blocked',
-  'emergencies' }
+  'emergencies', 'deployments' }
 
 function audit_cell.record(c, _, _, say)
   local call = redis.call
@@ -29,6 +29,9 @@ function audit_cell.record(c, _, _, say)
   local first = call('ZRANGE', keys.due(c.root), '0', '0', 'WITHSCORES')
   if first[1] and first[1] ~= cell.SENTINEL and tonumber(first[2]) < c.wake then
     say('cell record: wake is later than the first deadline, ' .. first[1])
+  end
+  if claims.is_reindexing(c) and not call('ZSCORE', keys.due(c.root), 'w') then
+    say('due list: w is missing, though who may claim is being found out')
   end
   if c.configured ~= (call('EXISTS', keys.config(c.root)) == 1) then
     say('cell record: configured does not say whether there are settings')
@@ -98,6 +101,7 @@ function audit_cell.balance(c, say)
   if started ~= tried + c.tries then
     say('counters: ' .. started .. ' tries started, but ' .. tried .. ' ended and ' .. c.tries .. ' are live')
   end
+  audit_deployments.balance(c, say)
   if c.worked ~= c.tries - c.tries_lost then
     say('counters: ' .. c.worked .. ' jobs in the work of nodes, but ' .. c.tries - c.tries_lost .. ' tries there')
   end

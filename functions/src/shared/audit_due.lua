@@ -17,6 +17,17 @@ function kinds.h(c, node, _, say)
   if not rt or nodes.is_lost(rt) then say('due list: h' .. node .. ' is of no node that is there') end
 end
 
+function kinds.d(c, rest, _, say)
+  local incarnation = rest:match('^(%S+) %S+$')
+  if redis.call('EXISTS', keys.unclaimed(c.root, incarnation or '')) == 0 then
+    say('due list: d' .. rest .. ' has no deployments')
+  end
+end
+
+function kinds.w(c, _, _, say)
+  if not claims.is_reindexing(c) then say('due list: w, but nothing is being found out anew') end
+end
+
 function kinds.l(c, rest, _, say)
   local call = redis.call
   local incarnation, node = rest:match('^(%S+) (%S+)$')

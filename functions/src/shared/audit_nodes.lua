@@ -93,7 +93,7 @@ local function hold(c, node, rt, member, score, due_ms, say)
   return state ~= 'stopping'
 end
 
--- Items are nodes and holds. A position is a node and how many of its holds were looked at.
+-- Items are nodes, their deployments and holds. A position is a node and how many of its holds were looked at.
 function audit_nodes.all(c, position, budget, say)
   local call = redis.call
   local node, offset, used = nil, 0, 0
@@ -118,9 +118,10 @@ function audit_nodes.all(c, position, budget, say)
       if offset == 0 then
         description(c, node, rt, say)
         place(c, node, rt, nodes.held(c, node), say)
+        used = used + audit_deployments.of_node(c, node, rt, say)
         c.worked = c.worked + call('ZCARD', keys.work(c.root, node))
       end
-      local page = call('ZRANGE', keys.slots(c.root, node), offset, offset + budget - used - 1, 'WITHSCORES')
+      local page = call('ZRANGE', keys.slots(c.root, node), offset, offset + math.max(1, budget - used) - 1, 'WITHSCORES')
       local due_ms = tonumber(call('ZSCORE', keys.due(c.root), 'h' .. node) or nil) or cell.NEVER
       for i = 1, #page, 2 do
         if page[i] ~= holds.SENTINEL and hold(c, node, rt, page[i], tonumber(page[i + 1]), due_ms, say) then

@@ -71,52 +71,60 @@ function classes.fits(desc, req)
   return true
 end
 
--- Finds the class of a description, or plans a new one: { class, new, number }. A class whose number R does not know
--- yet is one whose creation was interrupted: it is written again.
+-- Finds the class of a description, or plans a new one: { class, new, number, is_drawn }. One that is listed and has no
+-- description is one whose creation was interrupted: it is written again.
 function classes.plan(c, desc)
   local call = redis.call
-  local drawn = tonumber(call('HGET', c.root, 'class') or '0')
-  local number = tonumber(call('ZSCORE', keys.classes(c.root), canonical(desc)) or '0')
-  local new = number == 0 or number > drawn
-  if number == 0 then number = drawn + 1 end
-  return { desc = desc, new = new, number = number, class = classes.code(number, desc.max_jobs) }
+  local number = tonumber(call('ZSCORE', keys.classes(c.root), canonical(desc)) or nil)
+  if number then
+    local class = classes.code(number, desc.max_jobs)
+    return { desc = desc, new = call('EXISTS', keys.class(c.root, class)) == 0, number = number, class = class, is_drawn = true }
+  end
+  number = tonumber(call('HGET', c.root, 'class') or '0') + 1
+  return { desc = desc, new = true, number = number, class = classes.code(number, desc.max_jobs) }
 end
 
 -- Match results are cached under the generation of the class set: a new one starts empty.
-local function next_generation(c, ...)
+local function next_generation(c)
   redis.call('DEL', keys.match(c.root, c.generation))
   c.generation = string.format('%d', c.generation + 1)
   c.matched = nil
-  redis.call('HSET', c.root, 'generation', c.generation, ...)
+  redis.call('HSET', c.root, 'generation', c.generation)
 end
 
--- Writes a planned class.
+-- Writes a planned class. Its number is drawn first, so that no other class gets it, and its description comes last: by that it is
+-- whole.
 function classes.create(c, plan)
   if not plan.new then return end
   local call = redis.call
   local desc = plan.desc
-  call('HSET', keys.class(c.root, plan.class), 'max_jobs', string.format('%d', desc.max_jobs), 'region', desc.region,
-    'pools', desc.pools, 'pairs', desc.pairs, 'labels', desc.labels)
+  local number = string.format('%d', plan.number)
+  if not plan.is_drawn then call('HSET', c.root, 'class', number) end
+  call('ZADD', keys.classes(c.root), number, canonical(desc))
   call('ZADD', keys.ready(c.root, plan.class), '+inf', cell.SENTINEL)
   for _, attr in ipairs(classes.attributes(desc)) do
     call('SADD', keys.attr(c.root, attr), plan.class)
     call('ZADD', keys.attrs(c.root), '0', attr)
   end
-  call('ZADD', keys.classes(c.root), string.format('%d', plan.number), canonical(desc))
-  next_generation(c, 'class', string.format('%d', plan.number))
+  next_generation(c)
+  call('HSET', keys.class(c.root, plan.class), 'max_jobs', string.format('%d', desc.max_jobs), 'region', desc.region,
+    'pools', desc.pools, 'pairs', desc.pairs, 'labels', desc.labels)
 end
 
--- Deletes a class that has no nodes left. The description goes last: an interrupted deletion can be repeated.
+-- Deletes a class that has no nodes left. It is listed no more first, so that no node joins what is half gone, and its description goes
+-- last: an interrupted deletion can be repeated. The same description may be listed for another class by then.
 function classes.drop_if_empty(c, class)
   local call = redis.call
   if call('ZCARD', keys.ready(c.root, class)) > 1 then return end
   local desc = classes.read(c, class)
   if not desc then return end
+  local text = canonical(desc)
+  local listed = tonumber(call('ZSCORE', keys.classes(c.root), text) or nil)
+  if listed and classes.code(listed, desc.max_jobs) == class then call('ZREM', keys.classes(c.root), text) end
   for _, attr in ipairs(classes.attributes(desc)) do
     call('SREM', keys.attr(c.root, attr), class)
     if call('EXISTS', keys.attr(c.root, attr)) == 0 then call('ZREM', keys.attrs(c.root), attr) end
   end
-  call('ZREM', keys.classes(c.root), canonical(desc))
   next_generation(c)
   call('DEL', keys.ready(c.root, class), keys.fits(c.root, class), keys.class(c.root, class))
 end

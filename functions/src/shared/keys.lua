@@ -28,6 +28,13 @@ function keys.delayed(root) return root .. ':delayed' end
 function keys.fits(root, class) return root .. ':fits:' .. class end
 function keys.work(root, node) return root .. ':node:work:' .. node end
 function keys.admission(root, node) return root .. ':node:admission:' .. node end
+function keys.deployments(root) return root .. ':deployments' end
+function keys.deployment(root, id) return root .. ':deployment:' .. id end
+function keys.free(root, pool) return root .. ':deployments:free:' .. pool end
+function keys.assigned(root, node) return root .. ':node:deployments:' .. node end
+function keys.revoked(root, node) return root .. ':node:revoked:' .. node end
+function keys.unclaimed(root, incarnation) return root .. ':unclaimed:' .. incarnation end
+function keys.claim(root, policy, pool) return root .. ':claim:' .. policy .. ':' .. pool end
 function keys.cancelled(root) return root .. ':cancelled' end
 -- No key of this name is ever written: see cell.guard.
 function keys.none(root) return root .. ':none' end

@@ -79,17 +79,18 @@ end
 function nodes.remove(c, node, rt, interrupted)
   local call = redis.call
   local root = c.root
-  local desc = classes.read(c, rt.class)
+  local desc = nodes.description(c, node, rt)
   call('HSET', keys.info(root, node), 'indexing', '1')
   call('ZREM', keys.ready(root, rt.class), node)
   index.move(c, node, desc, nil, interrupted)
+  claims.leave(c, node, classes.list(desc.pools))
   classes.drop_if_empty(c, rt.class)
   call('ZREM', keys.nodes(root), node)
   call('DEL', keys.info(root, node), keys.runtime(root, node), keys.slots(root, node), keys.work(root, node),
-    keys.request(root, node), keys.admission(root, node))
+    keys.request(root, node), keys.admission(root, node), keys.assigned(root, node), keys.revoked(root, node))
   -- Last, so that an interrupted removal of a node that was forgotten is found and repeated.
   call('ZREM', keys.due(root), 'n' .. node, 'h' .. node)
-  return desc and 1 + #classes.list(desc.pools) * #classes.list(desc.pairs) or 1
+  return 1 + #classes.list(desc.pools) * #classes.list(desc.pairs)
 end
 
 return nodes

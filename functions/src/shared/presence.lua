@@ -63,6 +63,7 @@ function presence.note(c, node, rt, said, held)
   local scan_ms = holds.promote_deadlines(c, node, rt)
   if scan_ms ~= rt.scan_ms then set('scan', string.format('%d', scan_ms)) end
   call('HSET', keys.runtime(root, node), unpack(written))
+  if flags ~= rt.flags or said.cpu or said.mem_mb then claims.place(c, node, flags) end
   cell.due_at(c, 'n' .. node, until_ms)
   cell.touch(c)
 

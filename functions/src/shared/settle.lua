@@ -3,6 +3,8 @@
 --   h<node>                no hold of the node has an earlier deadline within the horizon
 --   l<incarnation> <node>  holds of an incarnation that ended, to be settled in pages
 --   s<session>             the end of a session's lease
+--   d<incarnation> <node>  deployments of a node that was lost, to be released in pages
+--   w                      who may claim deployments is being found out anew, in pages
 --   q                      the first of the jobs whose time has not come
 --   f, c                   the boxes of failed and expired, and of cancelled jobs: when the oldest entry goes
 
@@ -20,6 +22,8 @@ local function lose(c, node, rt)
   local forget_at = c.now + config.value(c, 'forget_node_ms')
   local flags = nodes.set_flag(rt.flags, 'l', true)
   holds.abandon(c, node, rt.incarnation)
+  deployments.abandon(c, node, rt.incarnation)
+  claims.place(c, node, flags)
   ready.place(c, rt.class, node, flags, 0)
   events.write(c, 'node_lost', 'node', node, 'detail', 'silent')
   call('HSET', keys.runtime(root, node), 'flags', flags, 'foreign', '0', 'until', string.format('%d', forget_at))
@@ -121,6 +125,30 @@ function kinds.l(c, rest, budget)
   end
   c.settled = c.settled + settled
   return math.max(1, settled)
+end
+
+function kinds.d(c, rest, budget)
+  local incarnation, node = rest:match('^(%S+) (%S+)$')
+  local released, is_all = deployments.release(c, node, incarnation, budget)
+  if is_all then redis.call('ZREM', keys.due(c.root), 'd' .. rest) end
+  c.settled = c.settled + released
+  return math.max(1, released)
+end
+
+function kinds.w(c, _, budget)
+  local call = redis.call
+  local names, next_cursor = pages.names(keys.nodes(c.root), call('HGET', c.root, 'reindex') or '0', budget)
+  for _, node in ipairs(names) do
+    local rt = nodes.read(c, node)
+    if rt then claims.place(c, node, rt.flags) end
+  end
+  if next_cursor == '0' then
+    call('HDEL', c.root, 'reindex')
+    call('ZREM', keys.due(c.root), 'w')
+  else
+    call('HSET', c.root, 'reindex', next_cursor)
+  end
+  return math.max(1, #names)
 end
 
 function kinds.s(c, session)

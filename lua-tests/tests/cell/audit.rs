@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ROOT, Value, waiting};
+use super::{ROOT, Value, deployed, waiting};
 
 type Keys = BTreeMap<String, Value>;
 /// Whether what the rest of a key's name says is there.
@@ -29,7 +29,16 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         scores.any(|score| score == number) && !value.expires
     };
     let attributes = members(keys, &format!("{ROOT}:attrs"));
-    let families: [(&str, IsThere<'_>); 20] = [
+    let deployments = members(keys, &format!("{ROOT}:deployments"));
+    let families: &[(&str, IsThere<'_>)] = &[
+        ("node:deployments:", &of_node),
+        ("node:revoked:", &of_node),
+        ("deployment:", &|id| deployments.contains(id)),
+        ("deployments:free:", &|_| !value.expires),
+        ("claim:", &|rest| {
+            let pool = rest.split_once(':').map_or("", |(_, pool)| pool);
+            attributes.contains(&format!("pool:{pool}"))
+        }),
         ("node:info:", &of_node),
         ("node:runtime:", &of_node),
         ("node:slots:", &of_node),
@@ -62,10 +71,11 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
         ("session:", &|_| value.expires != lease(value).is_some()),
     ];
     match suffix {
-        "config" | "nodes" | "classes" | "attrs" | "due" | "failed" | "cancelled" | "events"
-        | "queues" | "heads" | "delayed" => !value.expires,
+        "config" | "deployments" | "nodes" | "classes" | "attrs" | "due" | "failed"
+        | "cancelled" | "events" | "queues" | "heads" | "delayed" => !value.expires,
         _ => {
             suffix.starts_with("lost:")
+                || suffix.starts_with("unclaimed:")
                 || families
                     .iter()
                     .any(|(family, is_there)| suffix.strip_prefix(family).is_some_and(is_there))
@@ -124,16 +134,18 @@ pub(crate) fn problems(keys: &Keys) -> Vec<String> {
         if !is_known(keys, suffix, value) {
             out.push(format!("{key} is left over: {value:?}"));
         }
-        if let Some(incarnation) = suffix.strip_prefix("lost:") {
-            let listed = due
-                .iter()
-                .any(|item| item.starts_with(&format!("l{incarnation} ")));
-            if !listed {
+        for (family, kind) in [("lost:", 'l'), ("unclaimed:", 'd')] {
+            let Some(incarnation) = suffix.strip_prefix(family) else {
+                continue;
+            };
+            let start = format!("{kind}{incarnation} ");
+            if !due.iter().any(|item| item.starts_with(&start)) {
                 out.push(format!("{key} will never be settled"));
             }
         }
     }
     out.extend(waiting::problems(keys));
+    out.extend(deployed::problems(keys));
     let places = waiting::places(keys);
     let mut holds = holds(keys);
     for (session, seat) in seats(keys) {

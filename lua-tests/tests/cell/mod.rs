@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
 pub(crate) mod audit;
+pub(crate) mod deployed;
 pub(crate) mod waiting;
 
 use std::{collections::BTreeMap, env, fs};

@@ -1,11 +1,11 @@
 //! Calls that the contract allows, and what comes before them.
 
-use super::provoked::{CALM, FAILED, HOT, N1, ON_N1, PULL, Q};
+use super::provoked::{CALM, CLAIM, D, FAILED, HOT, N1, ON_N1, PULL, Q};
 
 const CALM_TICK: &str = "tick n1 MEM 20 USED 2000 TOTAL 10000 AVAIL 8000 SWAP 0 CPU 10 REQUEST q";
 
 /// The model's clock starts at a fixed time, so the first lease is 1-1767225600000.
-pub(crate) const ONE_NODE: [&str; 7] = [
+pub(crate) const ONE_NODE: [&str; 8] = [
     "register n1 6",
     "dispatch s - - p JOB j",
     "bind b r",
@@ -13,10 +13,23 @@ pub(crate) const ONE_NODE: [&str; 7] = [
     "submit failed p RETRIES 0",
     "pull n1",
     "complete failed n1 failed",
+    "deploy web",
 ];
 
-/// A call of each function that the contract allows, on a cell with one node, a job on it, the session b bound to it, and two
-/// jobs from the queue: one that runs, one that failed.
+/// A node that had a deployment is silent for longer than presence lasts.
+const LOST: [&str; 8] = [
+    "config heartbeat_ttl_ms 9000",
+    N1,
+    "register n2 1 POOL a",
+    D,
+    CLAIM,
+    "pass 5000",
+    "heartbeat n2",
+    "pass 5000",
+];
+
+/// A call of each function that the contract allows, on a cell with one node, a job on it, the session b bound to it, two
+/// jobs from the queue, one that runs, one that failed, and a deployment.
 pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("register", "n2 1"),
     ("heartbeat", "n1"),
@@ -42,6 +55,11 @@ pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("tick", CALM),
     ("stopped", "failing n1 ok"),
     ("retry", "failed"),
+    ("deploy", "other"),
+    ("undeploy", "web"),
+    ("claim", "n1"),
+    ("deployment", "web"),
+    ("deployments", "0 10"),
     ("model_unavailable", "n1 m"),
     ("limit", "l 2 1000"),
     ("lock", "l a 1000"),
@@ -95,6 +113,23 @@ pub(crate) const CHANGING: &[(&[&str], &str)] = &[
     (&[N1, Q, PULL], "deregister n1"),
     (&[N1, "submit j p DELAY 1000", "pass 2000"], "sweep"),
     (&[N1, "submit j p TTL 1000", PULL, "pass 2000"], "sweep"),
+    (&[], "deploy d SPEC s"),
+    (&[N1], "deploy d POOL a"),
+    (&[N1, D, "pass 5"], "deploy d SPEC s"),
+    (&[N1, D, CLAIM, "pass 5"], "deploy d SPEC s"),
+    (&[N1, D, CLAIM], "deploy d POOL b"),
+    (&[N1, D, CLAIM], "deploy d ENABLED false"),
+    (&[N1, D], "undeploy d"),
+    (&[N1, D, CLAIM], "undeploy d"),
+    (&[N1, D], "claim n1 RUNNING x REQUEST q"),
+    (&[N1, D, CLAIM, "undeploy d"], "claim n1 REQUEST q"),
+    (&LOST, "claim n2 REQUEST q"),
+    (&LOST, "sweep"),
+    (&[N1, D, CLAIM], "register n1 1 POOL b"),
+    (&[N1, D, CLAIM], "drain n1 on"),
+    (&[N1, D, CLAIM], "deregister n1"),
+    (&[N1, D, "pass 5"], "heartbeat n1 CPU 5 MEM_MB 100"),
+    (&[N1, D], "config cpu_weight 0.25"),
     (&[N1], "bind s r LEASE 5000"),
     (&[N1, "bind s q"], "bind s r PREEMPT"),
     (

@@ -108,6 +108,11 @@ const COMMON: &[(&str, &[&str])] = &[
             "complete r n1 failed",
         ],
     ),
+    ("deploy d POOL a", &["deploy first POOL a", "claim n1"]),
+    ("claim n1", &["undeploy d", "deploy d POOL b"]),
+    ("deployment d", &[]),
+    ("undeploy d", &[]),
+    ("deployments 0 100", &["undeploy first"]),
     ("take n1", &["take n1"]),
     ("listen", &[]),
 ];
@@ -207,6 +212,22 @@ fn listening_writes_once_a_minute() {
         [common + 1, common, common]
     );
     assert_eq!([cost(1), cost(0)], [common + 1, common]);
+}
+
+#[test]
+fn a_class_of_its_own_costs_what_the_headers_say() {
+    // Its attributes: all, pool and pair.
+    const ATTRIBUTES: usize = 3;
+    let n0 = "register n0 4 POOL a PAIR en fr";
+    let alike = calls_of(&mut after(&[n0]), "register n1 4 POOL a PAIR en fr");
+    let alone = calls_of(&mut after(&[n0]), "register n1 5 POOL a PAIR en fr");
+    let said = promised("register");
+    assert_eq!(alone, alike + said[1] + said[2] * ATTRIBUTES);
+    let two = [n0, "register n1 4 POOL a PAIR en fr"];
+    let alike = calls_of(&mut after(&two), "deregister n1");
+    let alone = calls_of(&mut after(&[n0]), "deregister n0");
+    let said = promised("deregister");
+    assert_eq!(alone, alike + said[1] + said[2] * ATTRIBUTES);
 }
 
 /// A job's way through the cell: dispatch, ack, complete.

@@ -28,6 +28,9 @@ const LOST: [&str; 10] = [
 pub(crate) const Q: &str = "submit j p RETRIES 0";
 pub(crate) const PULL: &str = "pull n1";
 pub(crate) const FAILED: &str = "complete j n1 failed";
+/// A deployment that N1 may claim.
+pub(crate) const D: &str = "deploy d POOL a";
+pub(crate) const CLAIM: &str = "claim n1";
 /// A sample of a calm machine.
 pub(crate) const CALM: &str = "n1 MEM 20 USED 2000 TOTAL 10000 AVAIL 8000 SWAP 0 CPU 10";
 pub(crate) const HOT: &str =
@@ -149,6 +152,10 @@ pub(crate) const ROWS: &[Row] = &[
         &[N1, ON_N1, "ack j n1"],
         "j n1 ok",
     ),
+    ("undeploy", "NO_SUCH_DEPLOYMENT", &[N1, D], "e"),
+    ("deployment", "NO_SUCH_DEPLOYMENT", &[N1, D], "e"),
+    ("claim", "UNKNOWN_NODE", &[N1, D], "n2"),
+    ("claim", "STALE_NODE", &LOST, "n1"),
     ("retry", "NO_SUCH_JOB", &[N1], "j"),
     ("retry", "WRONG_STATE", &[N1, Q, PULL], "j"),
     ("model_unavailable", "UNKNOWN_NODE", &[N1], "n2 m"),

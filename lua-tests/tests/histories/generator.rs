@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lockless_lua_tests::Reply;
 
-use super::queue_calls::QUEUE_SETTINGS;
+use super::{deployment_calls::DEPLOYMENT_SETTINGS, queue_calls::QUEUE_SETTINGS};
 use crate::cell::{number_of, text, text_of, words};
 
 pub(super) const NODES: [&str; 6] = ["n1", "n2", "n3", "n4", "n5", "n6"];
@@ -30,8 +30,8 @@ const NONSENSE: [&str; 14] = [
     "\u{7f}",
 ];
 
-/// Each function and how often it is called, of about a hundred and fifty calls.
-const WEIGHTS: [(&str, u32); 38] = [
+/// Each function and how often it is called, of about two hundred calls.
+const WEIGHTS: [(&str, u32); 43] = [
     ("dispatch", 20),
     ("bind", 7),
     ("renew", 3),
@@ -45,6 +45,11 @@ const WEIGHTS: [(&str, u32); 38] = [
     ("tick", 8),
     ("stopped", 6),
     ("retry", 4),
+    ("claim", 20),
+    ("deploy", 9),
+    ("undeploy", 3),
+    ("deployment", 1),
+    ("deployments", 1),
     ("complete", 16),
     ("heartbeat", 13),
     ("ack", 8),
@@ -253,7 +258,7 @@ impl Generator {
                 self.some(&mut args, 6, "CPU", &["0", "50.5", "99", "100"]);
                 self.some(&mut args, 10, "GPU", &["-1", "20", "95"]);
                 self.some(&mut args, 10, "MEM", &["10", "91"]);
-                self.some(&mut args, 12, "MEM_MB", &["1024"]);
+                self.some(&mut args, 6, "MEM_MB", &["0", "1024", "2048", "5000"]);
                 if self.one_in(10) {
                     self.some(&mut args, 1, "LABEL", &LABELS);
                     self.some(&mut args, 2, "LABEL", &LABELS);
@@ -368,6 +373,9 @@ impl Generator {
                 self.incarnation(&mut args, &node);
             }
             "submit" | "pull" | "tick" | "stopped" => return self.queue_arguments(function),
+            "deploy" | "undeploy" | "claim" | "deployment" | "deployments" => {
+                return self.deployment_arguments(function);
+            }
             "cancel" | "job" | "retry" => {
                 args.push(self.job_and_node()[0].clone());
                 if function == "cancel" {
@@ -424,10 +432,10 @@ impl Generator {
             ("resource_threshold_pct", &["0", "90", "99.5"]),
             ("max_jobs_default", &["1", "4"]),
             ("payload_max_bytes", &["1", "5", "65536"]),
-            ("claim_policy", &["deployment_count", "nonsense"]),
             ("events", &["lifecycle", "all"]),
         ];
         choices.extend(QUEUE_SETTINGS);
+        choices.extend(DEPLOYMENT_SETTINGS);
         if self.with_expiry {
             choices.extend::<[(&str, &[&str]); 3]>([
                 ("keep_finished_ms", &["100", "1500", "6000"]),

@@ -7,6 +7,7 @@ use lockless_lua_tests::{Host, Reply};
 
 use super::{
     bindings::Bindings,
+    claims::Claims,
     generator::Call,
     guarded::Guarded,
     news::{News, see_snapshot},
@@ -50,6 +51,7 @@ pub(crate) struct Oracle {
     bindings: Bindings,
     guarded: Guarded,
     tasks: Tasks,
+    claims: Claims,
     /// The snapshot that was there before the call.
     overview: String,
 }
@@ -134,6 +136,7 @@ impl Oracle {
     /// To be called before a call: notes whether the job it names is there.
     pub(crate) fn before(&mut self, host: &mut dyn Host, call: &Call) {
         self.news.before(host);
+        self.claims.before(host);
         self.overview = text(&must(host, "overview"));
         self.known_before = asked_job(call).is_some_and(|job| read(host, &job).is_some());
     }
@@ -151,6 +154,7 @@ impl Oracle {
             |host: &mut dyn Host, job: &str| read(host, job).is_some_and(|job| job.has_hold());
         self.bindings.see(host, call, reply, has_hold);
         self.guarded.see(host, call, reply);
+        self.claims.see(host, call, reply);
         self.grants += self.tasks.see(host, call, reply);
         self.see_grant(host, call, reply);
         let mut look_at = self.holding.clone();

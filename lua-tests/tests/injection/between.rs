@@ -5,7 +5,10 @@ use lockless_lua_tests::{InProcess, Reply};
 
 use crate::{
     Scenario,
-    cell::{audit::problems, in_process, keyspace, list, must, number_of, say, texts, violations},
+    cell::{
+        audit::problems, in_process, keyspace, list, must, number_of, say, text_of, texts,
+        violations,
+    },
     injection::drained,
     prepare, scenarios, settle_rest, shown,
 };
@@ -166,6 +169,55 @@ fn no_job_from_the_queue_is_lost_when_something_comes_between_a_call_and_its_rep
         for between in BETWEEN_QUEUED {
             all.extend(faults(scenario, "5000", between, lost));
         }
+    }
+    assert!(all.is_empty(), "{}", shown(&all));
+}
+
+/// What happens between an interrupted call on deployments and its repetition. d and e are deployments of most scenarios.
+const BETWEEN_DEPLOYED: [&[&str]; 12] = [
+    &["claim n1"],
+    &["claim n1 REQUEST b RUNNING d"],
+    &["register n3 4 POOL default POOL a POOL b", "claim n3"],
+    &["deploy d SPEC other"],
+    &["deploy d ENABLED false"],
+    &["deploy d POOL b"],
+    &["undeploy d"],
+    &["undeploy d", "deploy d", "claim n1"],
+    &["register n1 4 POOL z"],
+    &["deregister n1"],
+    &["heartbeat n1 CPU 7 MEM_MB 9"],
+    &["config mem_weight 2"],
+];
+
+/// A node that nobody is less loaded than, in every scenario's pools.
+const CLAIMER: &str = "register claimer 4 POOL default POOL a POOL b POOL c POOL z";
+
+/// What is wrong once others have claimed: what interrupted calls left among the free ones is put right by whoever looks there.
+fn unclaimed(host: &mut InProcess, replies: &[Reply]) -> Vec<String> {
+    settle_rest(host);
+    must(host, CLAIMER);
+    // It uses nothing, so it stays the least loaded.
+    let claim = "claim claimer POLICY resource_usage";
+    while !text_of(&must(host, claim), "claimed").is_empty() {}
+    wrong(host, replies)
+}
+
+fn is_of_deployments(scenario: &Scenario) -> bool {
+    let mut lines = scenario.before.iter().chain([&scenario.call]);
+    lines.any(|line| line.starts_with("deploy "))
+}
+
+#[test]
+fn no_deployment_is_lost_or_doubled_when_something_comes_between_a_call_and_its_repetition() {
+    let mut all = Vec::new();
+    for scenario in scenarios()
+        .iter()
+        .filter(|scenario| is_of_deployments(scenario))
+    {
+        for between in BETWEEN_DEPLOYED {
+            all.extend(faults(scenario, "5000", between, unclaimed));
+        }
+        all.extend(faults(scenario, "5000", &SILENCE, unclaimed));
     }
     assert!(all.is_empty(), "{}", shown(&all));
 }

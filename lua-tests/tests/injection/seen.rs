@@ -66,6 +66,9 @@ pub(crate) fn seen(host: &mut InProcess) -> Vec<String> {
             out.push(format!("{key} {value:?}"));
         }
     }
+    for id in ["d", "e"] {
+        out.push(format!("{:?}", call(host, "deployment", &[id])));
+    }
     for session in ["s", "t"] {
         out.push(format!("{:?}", binding(host, session)));
     }

@@ -18,7 +18,7 @@ use std::{
 
 use cell::{ROOT, api, code, command, in_process, library, must, say, words};
 use contract::{
-    allowed::{ALLOWED, CHANGING},
+    allowed::{ALLOWED, CHANGING, ONE_NODE},
     provoked::{BOTH, ROWS, Row},
 };
 use lockless_functions::{
@@ -29,17 +29,6 @@ use lockless_functions::{
 use lockless_lua_tests::{Host, InProcess, Real, Reply};
 use lockless_servers::Standalone;
 
-/// The model's clock starts at a fixed time, so the first lease is 1-1767225600000.
-const ONE_NODE: [&str; 8] = [
-    "register n1 6",
-    "dispatch s - - p JOB j",
-    "bind b r",
-    "submit failing p RETRIES 0",
-    "submit failed p RETRIES 0",
-    "pull n1",
-    "complete failed n1 failed",
-    "deploy web",
-];
 const MOVED_AWAY: &str = "ERR Script attempted to access a non local key in a cluster node";
 /// Errors that any function gives, whatever it does, so they need no row each.
 const GENERAL: [&str; 4] = ["BAD_ARGUMENT", "BAD_CELL", "SCHEMA_MISMATCH", "CELL_MOVING"];

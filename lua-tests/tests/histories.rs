@@ -8,6 +8,7 @@ mod histories {
     pub(crate) mod bindings;
     pub(crate) mod claimants;
     pub(crate) mod claims;
+    pub(crate) mod counts;
     pub(crate) mod deployment_calls;
     pub(crate) mod generator;
     pub(crate) mod guarded;

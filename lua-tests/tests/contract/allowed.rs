@@ -4,6 +4,18 @@ use super::provoked::{CALM, CLAIM, D, FAILED, HOT, N1, ON_N1, PULL, Q};
 
 const CALM_TICK: &str = "tick n1 MEM 20 USED 2000 TOTAL 10000 AVAIL 8000 SWAP 0 CPU 10 REQUEST q";
 
+/// The model's clock starts at a fixed time, so the first lease is 1-1767225600000.
+pub(crate) const ONE_NODE: [&str; 8] = [
+    "register n1 6",
+    "dispatch s - - p JOB j",
+    "bind b r",
+    "submit failing p RETRIES 0",
+    "submit failed p RETRIES 0",
+    "pull n1",
+    "complete failed n1 failed",
+    "deploy web",
+];
+
 /// A node that had a deployment is silent for longer than presence lasts.
 const LOST: [&str; 8] = [
     "config heartbeat_ttl_ms 9000",

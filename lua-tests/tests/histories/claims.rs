@@ -64,13 +64,16 @@ fn assigned_in(reply: &Reply) -> Vec<(String, i64)> {
 }
 
 impl Claims {
-    /// To be called before a call.
+    /// To be called before a call. What was settled meanwhile belongs to no call of the history.
     pub(crate) fn before(&mut self, host: &mut dyn Host) {
+        if !self.last_event.is_empty() {
+            self.see_losses(host);
+        }
         self.last_event = text(&list(&must(host, "events $ 1"))[0]);
     }
 
-    /// To be called after it.
-    pub(crate) fn see(&mut self, host: &mut dyn Host, call: &Call, reply: &Reply) {
+    /// Follows the nodes that were lost; what happened since the last event that was seen.
+    fn see_losses(&mut self, host: &mut dyn Host) -> Vec<Vec<String>> {
         let page = must(host, &format!("events {} 1000", self.last_event));
         let events: Vec<Vec<String>> = list(&list(&page)[1]).iter().map(texts).collect();
         // An event is its id, type, time, node, job, session and detail.
@@ -79,6 +82,13 @@ impl Claims {
                 self.lose(&event[3]);
             }
         }
+        self.last_event = text(&list(&page)[0]);
+        events
+    }
+
+    /// To be called after it.
+    pub(crate) fn see(&mut self, host: &mut dyn Host, call: &Call, reply: &Reply) {
+        let events = self.see_losses(host);
         if code(reply).is_none() {
             match call.function {
                 "deploy" => self.see_deploy(host, call),

@@ -6,34 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockless_lua_tests::{Host, Reply};
 
 use super::{
-    bindings::{has_ended, incarnation_of, now_ms},
+    bindings::{has_ended, now_ms},
+    counts::Counts,
     generator::Call,
     handed::{Handed, Sight},
     task::{Record, State, Task},
 };
-use crate::cell::{code, list, must, number_of, say, texts};
-
-/// Counts by name, of the cell or of a node.
-type Counts = BTreeMap<&'static str, i64>;
-
-/// What a node counts of its work, and the cell of all.
-const OF_NODES: [&str; 8] = [
-    "started_total",
-    "completed_total",
-    "blocked_total",
-    "preempted_total",
-    "failed_total",
-    "timeout_total",
-    "lost_total",
-    "emergency_ticks",
-];
-const OF_CELL: [&str; 5] = [
-    "submitted_total",
-    "requeued",
-    "retried",
-    "withdrawn",
-    "pending",
-];
+use crate::cell::{code, list, must, texts};
 
 #[derive(Default)]
 pub(crate) struct Tasks {
@@ -41,10 +20,7 @@ pub(crate) struct Tasks {
     /// Those that have ended and hold nothing, looked at in turn.
     ended: Vec<String>,
     submitted: i64,
-    cell: Counts,
-    nodes: BTreeMap<String, Counts>,
-    /// Nodes that were lost when last seen.
-    lost: BTreeSet<String>,
+    counts: Counts,
     handed: Handed,
 }
 
@@ -66,23 +42,19 @@ impl Tasks {
         if !self.ended.is_empty() {
             self.ended.rotate_left(1);
         }
-        let before = self.started();
+        let before = self.counts.started();
         for job in look_at {
             self.see_task(host, call, reply, &sight, &job, now);
         }
         self.see_nodes(host, &sight);
-        self.see_registration(host, call, reply);
+        self.counts.see_registration(host, call, reply);
         self.compare_waiting(host);
         if let Some(node) = sight.node() {
             self.handed
                 .assert_order(host, &sight, node, &self.tasks, now);
         }
-        self.compare_counts(host);
-        self.started() - before
-    }
-
-    fn started(&self) -> i64 {
-        self.cell.get("started_total").copied().unwrap_or(0)
+        self.counts.compare(host);
+        self.counts.started() - before
     }
 
     /// How many slots of each node its tries hold.
@@ -92,18 +64,6 @@ impl Tasks {
             *out.entry(task.node.as_str()).or_default() += 1;
         }
         out
-    }
-
-    fn count(&mut self, name: &'static str, by: i64) {
-        *self.cell.entry(name).or_default() += by;
-    }
-
-    /// Counts for the cell, and for a node that was there.
-    fn count_on(&mut self, node: &str, name: &'static str, by: i64) {
-        self.count(name, by);
-        if let Some(counts) = self.nodes.get_mut(node) {
-            *counts.entry(name).or_default() += by;
-        }
     }
 
     fn see_submission(&mut self, host: &mut dyn Host, call: &Call, reply: &Reply, now: i64) {
@@ -125,8 +85,8 @@ impl Tasks {
                 assert_eq!(record.ready_at, task.ready_at);
                 self.ended.retain(|ended| *ended != job);
                 self.tasks.insert(job, task);
-                self.count("submitted_total", 1);
-                self.count("pending", 1);
+                self.counts.add("submitted_total", 1);
+                self.counts.add("pending", 1);
             }
             Reply::Int(_) => {
                 let task = self.tasks.get(&job).expect("a job that is there already");
@@ -185,14 +145,14 @@ impl Tasks {
         }
         if task.has_ended() && record.waits() {
             assert!(said("retry") && task.may_be_retried(), "{told}");
-            self.count("retried", 1);
-            self.count("pending", 1);
+            self.counts.add("retried", 1);
+            self.counts.add("pending", 1);
             task.go_back(0);
         }
         if task.waits() && record.status == "cancelled" {
             assert!(said("cancel") && record.node.is_empty(), "{told}");
-            self.count("withdrawn", 1);
-            self.count("pending", -1);
+            self.counts.add("withdrawn", 1);
+            self.counts.add("pending", -1);
             task.end("cancelled");
         }
         if task.waits() && record.status == "running" {
@@ -208,13 +168,12 @@ impl Tasks {
             );
             assert_eq!(record.node, node, "{told}");
             task.start(node, sight.incarnation());
-            self.count("pending", -1);
-            self.count_on(node, "started_total", 1);
+            self.counts.add("pending", -1);
+            self.counts.add_on(node, "started_total", 1);
         }
         task.follow(&record, &told);
-        if before.has_hold && !task.has_hold && task.has_ended() {
-            self.ended.push(job.to_owned());
-        } else if before.waits() && task.has_ended() {
+        let was_looked_at = before.has_hold || before.waits();
+        if was_looked_at && task.has_ended() && !task.has_hold {
             self.ended.push(job.to_owned());
         } else if !task.has_ended() {
             self.ended.retain(|ended| ended != job);
@@ -232,11 +191,7 @@ impl Tasks {
         told: &str,
     ) {
         let node = task.node.clone();
-        if how != "cancelled" {
-            self.count_on(&node, how, 1);
-        } else if let Some(counts) = self.nodes.get_mut(&node) {
-            *counts.entry("cancelled").or_default() += 1;
-        }
+        self.counts.add_on(&node, how, 1);
         let uses_up = how == "failed_total" || how == "lost_total";
         let has_left = task.used < task.retries;
         // One that is lost and cancelled before that is settled keeps its node.
@@ -244,8 +199,8 @@ impl Tasks {
         let goes_back = how == "preempted_total" || uses_up && has_left && !is_cut_short;
         if goes_back {
             task.go_back(task.used + i64::from(uses_up));
-            self.count("requeued", 1);
-            self.count("pending", 1);
+            self.counts.add("requeued", 1);
+            self.counts.add("pending", 1);
             return;
         }
         let status = match how {
@@ -263,34 +218,13 @@ impl Tasks {
     /// Notes which nodes there are now, and what a tick counted.
     fn see_nodes(&mut self, host: &mut dyn Host, sight: &Sight) {
         if let (Some(node), Some((blocked, emergencies))) = (sight.node(), sight.counted()) {
-            self.count_on(node, "blocked_total", blocked);
-            self.count_on(node, "emergency_ticks", emergencies);
+            self.counts.add_on(node, "blocked_total", blocked);
+            self.counts.add_on(node, "emergency_ticks", emergencies);
         }
         let page = must(host, "nodes 0 1000");
         let there: BTreeSet<String> = texts(&list(&page)[1]).into_iter().collect();
-        self.nodes.retain(|node, _| there.contains(node));
         self.handed.forget(&there);
-        self.lost.retain(|node| there.contains(node));
-        for node in there {
-            self.nodes.entry(node).or_default();
-        }
-    }
-
-    /// A node that was lost may be forgotten by the very call that registers it again: then it begins anew.
-    fn see_registration(&mut self, host: &mut dyn Host, call: &Call, reply: &Reply) {
-        let node = call.arg(0);
-        if call.function == "register" && code(reply).is_none() && self.lost.contains(&node) {
-            let shown = say(host, &format!("node {node}"));
-            if OF_NODES.iter().all(|name| number_of(&shown, name) == 0) {
-                self.nodes.insert(node.clone(), Counts::new());
-            }
-        }
-        for node in self.nodes.keys() {
-            match incarnation_of(host, node) {
-                Some(_) => self.lost.remove(node),
-                None => self.lost.insert(node.clone()),
-            };
-        }
+        self.counts.see_nodes(there);
     }
 
     fn compare_waiting(&self, host: &mut dyn Host) {
@@ -299,20 +233,5 @@ impl Tasks {
         let waiting = self.tasks.iter().filter(|(_, task)| task.waits());
         let expected: BTreeSet<String> = waiting.map(|(job, _)| job.clone()).collect();
         assert_eq!(listed, expected, "what waits, as listed and as followed");
-    }
-
-    fn compare_counts(&self, host: &mut dyn Host) {
-        let stats = must(host, "stats");
-        for name in OF_CELL.iter().chain(&OF_NODES) {
-            let expected = self.cell.get(name).copied().unwrap_or(0);
-            assert_eq!(number_of(&stats, name), expected, "{name} of the cell");
-        }
-        for (node, counts) in &self.nodes {
-            let shown = say(host, &format!("node {node}"));
-            for name in OF_NODES {
-                let expected = counts.get(name).copied().unwrap_or(0);
-                assert_eq!(number_of(&shown, name), expected, "{name} of {node}");
-            }
-        }
     }
 }

@@ -8,6 +8,7 @@ use lockless_lua_tests::{Host, Reply};
 use super::{
     claimants::{Claimant, claimants},
     generator::Call,
+    spoken::{assigned_in, is_unreleased, option, options},
 };
 use crate::cell::{
     ROOT, call as fcall, code, command, field, list, must, number, number_of, text, text_of, texts,
@@ -43,24 +44,6 @@ pub(crate) struct Claims {
     turns: BTreeMap<String, Turn>,
     is_used: bool,
     last_event: String,
-}
-
-/// The values after a keyword, which stand at every second place from `from` on.
-fn options(call: &Call, from: usize, keyword: &str) -> Vec<String> {
-    (from..call.args.len())
-        .step_by(2)
-        .filter(|at| call.arg(*at) == keyword)
-        .map(|at| call.arg(at + 1))
-        .collect()
-}
-
-fn option(call: &Call, from: usize, keyword: &str) -> Option<String> {
-    options(call, from, keyword).pop()
-}
-
-fn assigned_in(reply: &Reply) -> Vec<(String, i64)> {
-    let entry = |entry: &Reply| (text(&list(entry)[0]), number(&list(entry)[1]));
-    list(field(reply, "assigned")).iter().map(entry).collect()
 }
 
 impl Claims {
@@ -308,15 +291,4 @@ impl Claims {
             assert!(is_there, "{id} is on {owner}, which was lost");
         }
     }
-}
-
-/// Whether the record still names the lost node that had it.
-fn is_unreleased(host: &mut dyn Host, id: &str) -> bool {
-    let node = [
-        "HGET".to_owned(),
-        format!("{ROOT}:deployment:{id}"),
-        "node".to_owned(),
-    ];
-    let node = node.map(String::into_bytes);
-    !text(&host.command(&node).unwrap()).is_empty()
 }

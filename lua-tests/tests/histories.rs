@@ -16,6 +16,7 @@ mod histories {
     pub(crate) mod news;
     pub(crate) mod oracle;
     pub(crate) mod queue_calls;
+    pub(crate) mod spoken;
     pub(crate) mod task;
     pub(crate) mod tasks;
 }

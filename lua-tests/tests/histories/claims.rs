@@ -8,6 +8,7 @@ use lockless_lua_tests::{Host, Reply};
 use super::{
     claimants::{Claimant, claimants},
     generator::Call,
+    spoken::{assigned_in, is_unreleased, option, options},
 };
 use crate::cell::{
     ROOT, call as fcall, code, command, field, list, must, number, number_of, text, text_of, texts,
@@ -45,32 +46,17 @@ pub(crate) struct Claims {
     last_event: String,
 }
 
-/// The values after a keyword, which stand at every second place from `from` on.
-fn options(call: &Call, from: usize, keyword: &str) -> Vec<String> {
-    (from..call.args.len())
-        .step_by(2)
-        .filter(|at| call.arg(*at) == keyword)
-        .map(|at| call.arg(at + 1))
-        .collect()
-}
-
-fn option(call: &Call, from: usize, keyword: &str) -> Option<String> {
-    options(call, from, keyword).pop()
-}
-
-fn assigned_in(reply: &Reply) -> Vec<(String, i64)> {
-    let entry = |entry: &Reply| (text(&list(entry)[0]), number(&list(entry)[1]));
-    list(field(reply, "assigned")).iter().map(entry).collect()
-}
-
 impl Claims {
-    /// To be called before a call.
+    /// To be called before a call. What was settled meanwhile belongs to no call of the history.
     pub(crate) fn before(&mut self, host: &mut dyn Host) {
+        if !self.last_event.is_empty() {
+            self.see_losses(host);
+        }
         self.last_event = text(&list(&must(host, "events $ 1"))[0]);
     }
 
-    /// To be called after it.
-    pub(crate) fn see(&mut self, host: &mut dyn Host, call: &Call, reply: &Reply) {
+    /// Follows the nodes that were lost; what happened since the last event that was seen.
+    fn see_losses(&mut self, host: &mut dyn Host) -> Vec<Vec<String>> {
         let page = must(host, &format!("events {} 1000", self.last_event));
         let events: Vec<Vec<String>> = list(&list(&page)[1]).iter().map(texts).collect();
         // An event is its id, type, time, node, job, session and detail.
@@ -79,6 +65,13 @@ impl Claims {
                 self.lose(&event[3]);
             }
         }
+        self.last_event = text(&list(&page)[0]);
+        events
+    }
+
+    /// To be called after it.
+    pub(crate) fn see(&mut self, host: &mut dyn Host, call: &Call, reply: &Reply) {
+        let events = self.see_losses(host);
         if code(reply).is_none() {
             match call.function {
                 "deploy" => self.see_deploy(host, call),
@@ -298,15 +291,4 @@ impl Claims {
             assert!(is_there, "{id} is on {owner}, which was lost");
         }
     }
-}
-
-/// Whether the record still names the lost node that had it.
-fn is_unreleased(host: &mut dyn Host, id: &str) -> bool {
-    let node = [
-        "HGET".to_owned(),
-        format!("{ROOT}:deployment:{id}"),
-        "node".to_owned(),
-    ];
-    let node = node.map(String::into_bytes);
-    !text(&host.command(&node).unwrap()).is_empty()
 }

@@ -1,4 +1,4 @@
--- lockless_complete job node finished|failed [RESULT json] [REASON text]
+-- lockless_complete job node finished|failed [RESULT json] [REASON text] [ATTEMPT n]
 --
 -- The job ended on its node; the slot is freed once, however often it is said. One that came from the queue and failed goes
 -- back to it, after a while, as long as it has tries left.
@@ -14,6 +14,7 @@
 local function settled_before(c, arg, score)
   local job, node = arg.job, arg.node
   local rec, rt, status = word.on_job(c, job, node, arg.incarnation)
+  word.is_of_this_try(job, rec, arg.attempt)
   if score then
     -- Stopping: the node has stopped it. Any other hold of an ended job was left by an interrupted call.
     tries.finish_any(c, node, job, rec, score, status)
@@ -34,6 +35,7 @@ local function complete_try(c, arg, rec, score)
   local job, node = arg.job, arg.node
   cell.guard(c)
   tries.read(c, job, rec)
+  word.is_of_this_try(job, rec, arg.attempt)
   local rt = nodes.read(c, node)
   -- first write
   if arg.status == 'failed' then

@@ -1,4 +1,4 @@
--- lockless_extend job node ms [PROGRESS text]
+-- lockless_extend job node ms [PROGRESS text] [ATTEMPT n]
 --
 -- Moves the run limit to `ms` from now, and notes progress.
 --
@@ -23,6 +23,7 @@ local function extend(root, arg)
   word.is_current(c, node, arg.incarnation)
   local deadline = c.now + arg.ms
   local rec = jobs.read(c, job) or errors.no_such_job(job)
+  if arg.attempt and rec.kind == 'q' then word.is_of_this_try(job, tries.read(c, job, rec), arg.attempt) end
 
   -- first write
   if not rec.started then

@@ -1,4 +1,4 @@
--- lockless_stopped job node ok|failed
+-- lockless_stopped job node ok|failed [ATTEMPT n]
 --
 -- The node's word on a stop. `ok`: the process is gone, and so is the hold; a job from the queue that has not ended goes
 -- back to its queue without using up a try, also when the node gave it up unasked. `failed`: it can't be stopped. A job that
@@ -56,6 +56,7 @@ local function stopped(root, arg)
   settle.first(c)
   local job, node = arg.job, arg.node
   local rec, rt, status = word.on_job(c, job, node, arg.incarnation)
+  word.is_of_this_try(job, rec, arg.attempt)
   local score = holds.score(c, node, job)
   if arg.outcome == 'ok' then
     ok(c, job, node, rec, rt, score, status)

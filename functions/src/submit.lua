@@ -50,7 +50,8 @@ local function submit(root, arg)
     local reply = again(c, arg, rec, q)
     if reply then return reply end
   end
-  if queues.is_full(c, q.shape) then
+  -- What a node that is there could run is never refused for what none can.
+  if queues.is_full(c, q.shape) and match.classes(c, arg, arg.pool) == '' then
     errors.fail('BAD_ARGUMENT', 'POOL, PAIR, REGION and REQUIRE take at most ' .. queues.MAX ..
       ' combinations with jobs waiting at the same time, given another one')
   end
@@ -66,4 +67,12 @@ local function submit(root, arg)
   return 1
 end
 
-return submit
+-- PAIR - - is no pair, as for dispatch.
+local function validate(arg)
+  if not arg.pair then return end
+  arg.src, arg.tgt = arg.pair:match('^(.*):(.*)$')
+  arg.pair = nil
+  args.language_pair(arg)
+end
+
+return submit, validate

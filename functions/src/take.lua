@@ -22,8 +22,9 @@ local function again(c, node, given)
   for i = 1, #given, 2 do
     local job, deadline = given[i], tonumber(given[i + 1])
     local rec = jobs.read_with_payload(c, job)
-    if rec and rec.node == node then items[#items + 1] = jobs.item(job, rec, deadline) end
     local score = holds.score(c, node, job)
+    -- One that has ended since has no slot, or only until it is stopped.
+    if rec and rec.node == node and not rec.status and score then items[#items + 1] = jobs.item(job, rec, deadline) end
     if score and score < holds.RUNNING then start(c, node, job, deadline) end
   end
   return items

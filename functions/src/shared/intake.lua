@@ -80,8 +80,8 @@ function intake.again(c, node, rt, given)
     if rec and rec.kind == 'q' then
       rec.payload = redis.call('HGET', keys.job(c.root, job), 'p')
       make_sure(c, node, rt, job, rec, deadline, attempt)
-      if rec.node == node and rec.q.attempt >= attempt then
-        rec.q.attempt = attempt
+      -- Only what still runs there, in that try: the slot of any other may be somebody else's by now.
+      if rec.node == node and not rec.status and rec.q.attempt == attempt and holds.score(c, node, job) then
         items[#items + 1] = jobs.item(job, rec, deadline)
       end
     end

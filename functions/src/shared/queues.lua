@@ -138,42 +138,46 @@ local function update_fits(c, class, desc)
   return key
 end
 
--- One queue among those that are merged: its jobs, a page at a time.
-local function open_queue(c, number)
-  local queue = { key = keys.queue(c.root, number), number = number, offset = 0, at = 1, page = {} }
-  function queue.current()
-    if queue.at > #queue.page and not queue.is_over then
-      queue.page = redis.call('ZRANGE', queue.key, queue.offset, queue.offset + 15, 'WITHSCORES')
-      queue.offset, queue.at, queue.is_over = queue.offset + 16, 1, #queue.page < 32
-    end
-    return queue.page[queue.at], tonumber(queue.page[queue.at + 1] or nil)
+-- Moves to the next job of one of the queues that are merged; whether there is one.
+local function advance(queue)
+  queue.at = queue.at + 2
+  if queue.at > #queue.page and not queue.is_over then
+    queue.page = redis.call('ZRANGE', queue.key, queue.offset, queue.offset + 15, 'WITHSCORES')
+    queue.offset, queue.at, queue.is_over = queue.offset + 16, 1, #queue.page < 32
   end
-  return queue
+  queue.job, queue.score = queue.page[queue.at], tonumber(queue.page[queue.at + 1] or nil)
+  return queue.job ~= nil
 end
 
--- Calls visit(job, number of its queue) for the jobs that a class may run, the most urgent and oldest first over all its queues, until it
--- returns true or `limit` jobs were visited. Heads that are not what they should be are mended on the way.
+-- Puts a queue among the open ones, which stand in the order of their next jobs.
+local function insert(open, queue)
+  local low, high = 1, #open + 1
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if open[middle].score < queue.score then low = middle + 1 else high = middle end
+  end
+  table.insert(open, low, queue)
+end
+
+-- Calls visit(job, number of its queue) for the jobs that a class may run, the most urgent and oldest first over all its
+-- queues, until it returns true or `limit` jobs were visited. Heads that are not what they should be are mended on the way.
 function queues.each(c, class, desc, limit, visit)
   if not c.exists then return end
   local heads = redis.call('ZINTER', '2', keys.heads(c.root), update_fits(c, class, desc), 'WEIGHTS', '1', '0', 'WITHSCORES')
   local open, next_head = {}, 1
   for _ = 1, limit do
-    local best, best_job, best_score
-    for _, queue in ipairs(open) do
-      local job, score = queue.current()
-      if job and (not best or score < best_score) then best, best_job, best_score = queue, job, score end
-    end
-    while heads[next_head] and (not best or tonumber(heads[next_head + 1]) < best_score) do
-      local queue = open_queue(c, heads[next_head])
-      local job, score = queue.current()
-      if score ~= tonumber(heads[next_head + 1]) then queues.drop(c, queue.number) end
-      open[#open + 1] = queue
+    while heads[next_head] and (not open[1] or tonumber(heads[next_head + 1]) < open[1].score) do
+      local number = heads[next_head]
+      local queue = { key = keys.queue(c.root, number), number = number, offset = 0, at = 1, page = {} }
+      if advance(queue) then insert(open, queue) end
+      if queue.score ~= tonumber(heads[next_head + 1]) then queues.drop(c, number) end
       next_head = next_head + 2
-      if job and (not best or score < best_score) then best, best_job, best_score = queue, job, score end
     end
+    local best = table.remove(open, 1)
     if not best then return end
-    best.at = best.at + 2
-    if visit(best_job, best.number) then return end
+    local job = best.job
+    if advance(best) then insert(open, best) end
+    if visit(job, best.number) then return end
   end
 end
 

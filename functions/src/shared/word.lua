@@ -22,6 +22,13 @@ function word.on_job(c, job, node, incarnation)
   return rec, rt, status
 end
 
+-- A word about an earlier try than the one that runs now is heard too late.
+function word.is_of_this_try(job, rec, attempt)
+  if attempt and rec.q and attempt ~= rec.q.attempt then
+    errors.wrong_state(job, 'in its try ' .. rec.q.attempt .. ', and this was said of try ' .. attempt)
+  end
+end
+
 -- The incarnation given with a word about a job that is held is the node's own.
 function word.is_current(c, node, incarnation)
   if not incarnation then return end

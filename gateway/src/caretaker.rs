@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::backend::{Call, Cell, Durability, Failure, Redis, Reply};
 use crate::transport::Shutdown;
+use lockless_client::backend::{Call, Cell, Durability, Failure, Redis, Reply};
 
 /// The time between two sweeps, on average.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);

@@ -2,8 +2,8 @@
 
 use hyper::HeaderMap;
 
-use crate::backend::Cell;
 use crate::problem::Problem;
+use lockless_client::backend::Cell;
 
 /// The header that names a request's cell.
 pub const CELL_HEADER: &str = "lockless-cell";

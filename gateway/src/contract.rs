@@ -37,10 +37,6 @@ pub struct Matched<'a> {
     pub arguments: Vec<(&'static str, Cow<'a, str>)>,
 }
 
-static API: LazyLock<Api> = LazyLock::new(|| {
-    Api::parse(lockless_functions::API).expect("the contract was read when the bundle was made")
-});
-
 static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     let api = api();
     let first = api
@@ -73,7 +69,7 @@ static ROUTER: LazyLock<Router<Vec<&'static Route>>> = LazyLock::new(|| {
 
 /// The contract.
 pub fn api() -> &'static Api {
-    &API
+    lockless_functions::contract()
 }
 
 /// All routes.

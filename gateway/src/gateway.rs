@@ -9,16 +9,16 @@ use hyper::header::HeaderValue;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::auth::{LiveTokens, Tokens, check_exposure, plaintext_warning};
-use crate::backend::Redis;
 use crate::caretaker::Caretaker;
 use crate::cells::Cells;
 use crate::metrics::Metrics;
 use crate::service::{Service, fresh_key};
 use crate::settings::Serve;
 use crate::transport::{Shutdown, ShutdownTrigger, TlsReloader, TransportStats, bind, serve};
-use crate::wakes::Wakes;
-use crate::workers::Workers;
 use crate::{openapi, page};
+use lockless_client::backend::Redis;
+use lockless_client::wakes::Wakes;
+use lockless_client::workers::Workers;
 
 /// Serves until SIGINT or SIGTERM. The error is a sentence for the user.
 pub async fn run(settings: &Serve) -> Result<(), String> {

@@ -4,7 +4,6 @@
 //! arguments are marshalled, the function is called, and the reply is marshalled back.
 
 pub mod auth;
-pub mod backend;
 pub mod caretaker;
 pub mod cells;
 pub mod contract;
@@ -17,5 +16,3 @@ pub mod problem;
 pub mod service;
 pub mod settings;
 pub mod transport;
-pub mod wakes;
-pub mod workers;

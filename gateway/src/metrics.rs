@@ -12,10 +12,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::backend::{Gauges, Status};
 use crate::contract;
 use crate::problem::OWN;
 use crate::transport::TransportStats;
+use lockless_client::backend::{Gauges, Status};
 
 /// The media type of the page.
 pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

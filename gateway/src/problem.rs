@@ -11,8 +11,8 @@ use hyper::{Response, StatusCode};
 use lockless_functions::api::ErrorCode;
 use serde::Serialize;
 
-use crate::backend::Failure;
 use crate::contract;
+use lockless_client::backend::Failure;
 
 /// The media type of an error.
 pub const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");

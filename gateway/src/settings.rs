@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::auth::Role;
-use crate::backend::{Durability, RedisSettings};
 use crate::marshal::WAIT_MS_LIMIT;
 use crate::transport::{TlsFiles, TransportSettings};
+use lockless_client::backend::{Durability, RedisSettings};
 
 const EXAMPLES: &str = "\
 Examples:

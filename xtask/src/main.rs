@@ -6,6 +6,7 @@ mod deploy;
 mod examples;
 mod gateway;
 mod openapi;
+mod program;
 mod python;
 mod run;
 mod test;
@@ -36,7 +37,7 @@ enum Command {
     Test(test::Arguments),
     /// Hold a private gateway to its OpenAPI document, with schemathesis
     Openapi,
-    /// Start a private Redis server, a gateway and a few nodes at work, and say how to call them
+    /// Start a private Redis server, a gateway and two agents that run jobs, and say how to call them
     Up(up::Arguments),
     /// Run what the project's checks run: format, lints, bundle, tests
     Ci,

@@ -47,6 +47,26 @@ fn start_up(arguments: &[&str]) -> Up {
     }
 }
 
+fn submit(gateway: &str, body: &str) {
+    let request = ureq::http::Request::builder()
+        .method("POST")
+        .uri(format!("{gateway}/v1/queue"))
+        .header("content-type", "application/json")
+        .body(body.to_owned());
+    ureq::run(request.unwrap()).unwrap();
+}
+
+/// Whether a process has this word as an argument.
+fn has_process_with(word: &str) -> bool {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .any(|line| {
+            line.split(|byte| *byte == 0)
+                .any(|one| one == word.as_bytes())
+        })
+}
+
 fn count_of(gateway: &str, name: &str) -> i64 {
     let mut answer = ureq::get(format!("{gateway}/v1/counters")).call().unwrap();
     let text = answer.body_mut().read_to_string().unwrap();
@@ -113,7 +133,7 @@ fn the_committed_bundle_is_what_its_sources_give() {
 #[test]
 fn up_serves_until_it_is_told_to_stop() {
     for name in ["-INT", "-TERM"] {
-        let mut up = start_up(&["--no-demo"]);
+        let mut up = start_up(&["--agents", "0"]);
         let url = format!("redis://127.0.0.1:{}", up.redis_port);
         assert!(support::has_own_library(&url));
         assert_eq!(count_of(&up.gateway, "nodes"), 0);
@@ -133,24 +153,37 @@ fn up_serves_until_it_is_told_to_stop() {
 }
 
 #[test]
-fn the_nodes_of_up_do_the_jobs_of_up() {
+fn the_agents_of_up_run_what_jobs_name() {
     let mut up = start_up(&[]);
-    assert_eq!(count_of(&up.gateway, "nodes"), 3);
+    assert_eq!(count_of(&up.gateway, "nodes"), 2);
+    let sha256 = r#"{"job": "sum", "payload": {"argv": ["sha256sum", "/dev/null"]}}"#;
+    submit(&up.gateway, sha256);
+    let token = format!("1000.{}", std::process::id());
+    let sleep = format!(r#"{{"job": "nap", "payload": {{"argv": ["sleep", "{token}"]}}}}"#);
+    submit(&up.gateway, &sleep);
+    let mut answer = ureq::get(format!("{}/v1/jobs/sum?wait_ms=30000", up.gateway))
+        .call()
+        .unwrap();
+    let text = answer.body_mut().read_to_string().unwrap();
+    assert!(
+        text.contains(r#""status":"finished""#)
+            && text.contains("e3b0c44298fc1c149afbf4c8996fb924"),
+        "{text}"
+    );
+    let sleeps = || has_process_with(&token);
     let begin = Instant::now();
-    while count_of(&up.gateway, "finished") < 3 {
-        assert!(
-            begin.elapsed() < Duration::from_secs(30),
-            "no job was finished"
-        );
+    while !sleeps() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "nobody sleeps");
         std::thread::sleep(Duration::from_millis(50));
     }
     signal(up.child.id(), "-INT");
     assert_eq!(up.child.wait().unwrap().code(), Some(0));
+    assert!(!sleeps(), "a job outlived its agent");
 }
 
 #[test]
 fn up_says_when_its_server_died() {
-    let mut up = start_up(&["--no-demo"]);
+    let mut up = start_up(&["--agents", "0"]);
     signal(server_pid(up.redis_port), "-KILL");
     assert_eq!(up.child.wait().unwrap().code(), Some(1));
     let mut stderr = String::new();

@@ -1,14 +1,11 @@
-//! Between HTTP and the library: arguments in, replies out, as the contract says.
+//! Between HTTP and the library: arguments in, as the contract says.
 //!
 //! Types are checked here, because JSON has types and Redis has none; limits are checked by the library alone.
 
 mod arguments;
 mod fields;
-mod reply;
 mod values;
 
 pub use arguments::{Given, Marshalled, WAIT_MS, WAIT_MS_LIMIT, arguments};
 pub use fields::{Fields, Value};
-pub(crate) use reply::record;
-pub use reply::reply;
 pub(crate) use values::is_boolean;

@@ -12,12 +12,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Asked, JSON, Noted, Service, answer, call, fresh_key, head, shown};
-use crate::backend::{Call, Durability};
 use crate::contract::{self, BATCH_LIMIT};
 use crate::marshal::{Fields, Given, WAIT_MS, arguments};
 use crate::metrics::OK;
 use crate::problem::{IDEMPOTENCY_KEY, Problem};
 use crate::transport::Body;
+use lockless_client::backend::{Call, Durability};
 
 pub(super) const PATH: &str = "/v1/batch";
 /// Calls that are sent before the first of their replies is awaited.

@@ -10,8 +10,8 @@ use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 
-use crate::backend::Durability;
 use crate::problem::{IDEMPOTENCY_KEY, Problem};
+use lockless_client::backend::Durability;
 
 /// Names a request in the log.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

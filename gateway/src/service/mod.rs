@@ -19,15 +19,16 @@ use hyper::{Method, Request, Response};
 use lockless_functions::api::{Function, Mode, Role};
 
 use crate::auth::{Caller, LiveTokens};
-use crate::backend::{Call, Cell, Durability, Failure, Redis, Reply, Status};
 use crate::caretaker::{self, Caretaker};
 use crate::cells::{CELL_PARAMETER, Cells};
 use crate::contract::{self, Matched};
-use crate::marshal::{Fields, Given, Marshalled, arguments, reply};
+use crate::marshal::{Fields, Given, Marshalled, arguments};
 use crate::metrics::{Metrics, OK, OPENMETRICS};
 use crate::problem::{IDEMPOTENCY_KEY, Problem};
 use crate::transport::{Body, BodyLimits, Handler, Peer, Shutdown, TransportStats, read_body};
-use crate::wakes::Wakes;
+use lockless_client::backend::{Call, Cell, Durability, Failure, Redis, Reply, Status};
+use lockless_client::reply::reply;
+use lockless_client::wakes::Wakes;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");

@@ -7,9 +7,9 @@ use lockless_functions::api::{self, Function, ReplyShape};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Asked, Service};
-use crate::backend::{Call, Failure, Reply};
 use crate::transport::Peer;
-use crate::wakes::Topic;
+use lockless_client::backend::{Call, Failure, Reply};
+use lockless_client::wakes::Topic;
 
 /// A look without news, should an announcement have got lost: from this to twice this.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);

@@ -12,13 +12,14 @@ use tokio::sync::mpsc::{Sender, channel};
 use tokio::time::sleep;
 
 use super::{Asked, Service, answer, shown};
-use crate::backend::{Call, Cell, Durability, Failure, Redis, Reply};
 use crate::contract;
-use crate::marshal::{Fields, record};
+use crate::marshal::Fields;
 use crate::metrics::LongPoll;
 use crate::problem::Problem;
 use crate::transport::Body;
-use crate::wakes::{Topic, Wakes, Watch};
+use lockless_client::backend::{Call, Cell, Durability, Failure, Redis, Reply};
+use lockless_client::reply::record;
+use lockless_client::wakes::{Topic, Wakes, Watch};
 
 const EVENT_STREAM: &str = "text/event-stream";
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

@@ -17,7 +17,7 @@ use super::stats::Open;
 use super::wire::Stream;
 use super::{Handler, Listener, Shutdown, TlsReloader, TransportSettings, TransportStats};
 use crate::problem::Problem;
-use crate::workers::Workers;
+use lockless_client::workers::Workers;
 
 /// The pause after the system could not give a connection, most often because too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

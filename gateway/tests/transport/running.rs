@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
+use lockless_client::workers::Workers;
 use lockless_gateway::transport::{
     Body, BodyLimits, Handler, Peer, Shutdown, ShutdownTrigger, TlsReloader, TransportSettings,
     TransportStats, bind, read_body, serve,
 };
-use lockless_gateway::workers::Workers;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;

@@ -1,6 +1,6 @@
-//! `cargo xtask up`: a private server with the library loaded, a gateway, and a few nodes at work, for trying things out.
+//! `cargo xtask up`: a private server with the library loaded, a gateway, and agents that run jobs, for trying things out.
 
-mod demo;
+mod agents;
 
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -11,7 +11,7 @@ use lockless_servers::Standalone;
 
 use crate::gateway::{self, Gateway};
 use crate::{deploy, run};
-use demo::Demo;
+use agents::Agents;
 
 const POLL: Duration = Duration::from_millis(200);
 const HTTP_PORT: u16 = 8080;
@@ -24,9 +24,9 @@ pub(crate) struct Arguments {
     /// This port for the gateway, 0 for any free one (default: 8080, or a free one when that is taken)
     #[arg(long)]
     http_port: Option<u16>,
-    /// Start no demonstration nodes and no jobs
-    #[arg(long)]
-    no_demo: bool,
+    /// How many agents to start as nodes, whose jobs may run sleep, sha256sum and echo
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(0..=100), value_name = "N")]
+    agents: u16,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -47,6 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let program = gateway::build()?;
+    let agent_program = (arguments.agents > 0).then(agents::build).transpose()?;
 
     let mut builder = Standalone::builder().private();
     if let Some(port) = arguments.port {
@@ -55,23 +56,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut server = builder.start()?;
     deploy::load_quietly(&server.url())?;
     let mut gateway = Gateway::start(&program, &server.url(), http_port(arguments), &[])?;
-    let demo = if arguments.no_demo {
-        None
-    } else {
-        Some(Demo::start(gateway.address())?)
+    let mut agents = match agent_program {
+        None => None,
+        Some(program) => {
+            let (count, url) = (arguments.agents, server.url());
+            Some(Agents::start(&program, count, &url, gateway.address())?)
+        }
     };
     println!(
         "{}",
-        how_to_call(server.port(), gateway.address(), demo.is_some())
+        how_to_call(server.port(), gateway.address(), arguments.agents)
     );
 
-    let outcome = watch(&stopped, &mut server, &mut gateway);
-    // The gateway goes first: it ends the long polls of the demonstration with an empty answer.
-    if let Some(demo) = &demo {
-        demo.stop();
+    let outcome = watch(&stopped, &mut server, &mut gateway, agents.as_mut());
+    // The agents go first: they give back what they have, and one of them does so by the gateway.
+    if let Some(agents) = &mut agents {
+        agents.stop();
     }
     gateway.stop();
-    drop(demo);
     server.stop();
     if outcome.is_ok() {
         println!("Everything is stopped.");
@@ -80,7 +82,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Returns when the user has had enough, or when something ended by itself.
-fn watch(stopped: &Receiver<()>, server: &mut Standalone, gateway: &mut Gateway) -> Result<()> {
+fn watch(
+    stopped: &Receiver<()>,
+    server: &mut Standalone,
+    gateway: &mut Gateway,
+    mut agents: Option<&mut Agents>,
+) -> Result<()> {
     loop {
         match stopped.recv_timeout(POLL) {
             Ok(()) => return Ok(()),
@@ -96,6 +103,9 @@ fn watch(stopped: &Receiver<()>, server: &mut Standalone, gateway: &mut Gateway)
         if let Some(status) = gateway.ended() {
             bail!("the gateway ended by itself ({status})");
         }
+        if let Some(status) = agents.as_mut().and_then(|agents| agents.ended()) {
+            bail!("an agent ended by itself ({status})");
+        }
     }
 }
 
@@ -108,30 +118,39 @@ fn http_port(arguments: &Arguments) -> u16 {
         .unwrap_or(0)
 }
 
-fn how_to_call(redis_port: u16, address: &str, has_demo: bool) -> String {
-    let (intro, mut lines) = if has_demo {
-        (
-            "Three nodes (demo-1 to demo-3) take the jobs of a small load, and yours.",
-            Vec::new(),
-        )
+fn how_to_call(redis_port: u16, address: &str, agents: u16) -> String {
+    let fcall = format!("redis-cli -p {redis_port} FCALL");
+    let cell = "1 'scheduler:{main}'";
+    let (intro, lines) = if agents > 0 {
+        let intro = format!("{agents} agent(s) run what jobs name: sleep, sha256sum or echo.",);
+        let lines = vec![
+            format!(
+                r#"curl {address}/v1/queue --json '{{"job": "job-1", "payload": {{"argv": ["sha256sum", "/etc/hostname"]}}}}'"#
+            ),
+            format!("curl '{address}/v1/jobs/job-1?wait_ms=10000'"),
+            format!(
+                r#"{fcall} lockless_submit {cell} job-2 '{{"argv": ["sleep", "5"], "timeout_ms": 60000}}' MEM_MB 10"#
+            ),
+            format!("{fcall} lockless_job {cell} job-2"),
+        ];
+        (intro, lines)
     } else {
-        (
-            "There is no node yet; one that sends no heartbeat for 30 s is lost.",
-            vec![format!(
+        let intro =
+            "There is no node yet; one that sends no heartbeat for 30 s is lost.".to_owned();
+        let lines = vec![
+            format!(
                 r#"curl -X PUT {address}/v1/nodes/node-1 --json '{{"max_jobs": 4, "pairs": [["en", "zh"]]}}'"#
-            )],
-        )
+            ),
+            format!(
+                r#"curl {address}/v1/jobs --json '{{"session": "s1", "src": "en", "tgt": "zh", "payload": {{"text": "hello"}}, "job": "job-1"}}'"#
+            ),
+            format!("curl '{address}/v1/explain?session=s1&src=en&tgt=zh&require=gpu'"),
+        ];
+        (intro, lines)
     };
-    lines.extend([
-        format!(
-            r#"curl {address}/v1/jobs --json '{{"session": "s1", "src": "en", "tgt": "zh", "payload": {{"text": "hello"}}, "job": "job-1"}}'"#
-        ),
-        format!("curl '{address}/v1/jobs/job-1?wait_ms=5000'"),
-        format!("curl '{address}/v1/explain?session=s1&src=en&tgt=zh&require=gpu'"),
-    ]);
     format!(
         "\nLockless {} is up.\n\n  HTTP   {address}  (read it at {address}/docs)\n  Redis  redis://127.0.0.1:{redis_port}\n\n\
-         {intro} Try, from another terminal:\n\n  {}\n  redis-cli -p {redis_port} FCALL lockless_stats 1 'scheduler:{{main}}'\n\n\
+         {intro} Try, from another terminal:\n\n  {}\n  {fcall} lockless_stats {cell}\n\n\
          Ctrl-C stops it; nothing is kept.",
         lockless_functions::VERSION,
         lines.join("\n  "),
@@ -144,16 +163,16 @@ mod tests {
 
     #[test]
     fn every_line_names_its_address() {
-        for has_demo in [true, false] {
-            let text = how_to_call(4321, "http://127.0.0.1:8080", has_demo);
+        for agents in [0, 2] {
+            let text = how_to_call(4321, "http://127.0.0.1:8080", agents);
             let lines: Vec<&str> = text.lines().filter(|line| line.contains("curl ")).collect();
-            assert_eq!(lines.len(), if has_demo { 3 } else { 4 });
+            assert_eq!(lines.len(), if agents > 0 { 2 } else { 3 });
             assert!(
                 lines
                     .iter()
                     .all(|line| line.contains("http://127.0.0.1:8080/v1/"))
             );
-            assert!(text.contains("redis-cli -p 4321 FCALL lockless_"));
+            assert!(text.contains("redis-cli -p 4321 FCALL lockless_stats 1 'scheduler:{main}'"));
         }
     }
 }

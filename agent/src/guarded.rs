@@ -1,0 +1,180 @@
+//! A job's command behind its guardian, as the agent sees it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
+
+use crate::guard::processes::Identity;
+use crate::guard::words::{Order, Said};
+use crate::leftovers;
+use crate::outcome::Outcome;
+use crate::output::Tail;
+use crate::state::{RUN_VARIABLE, Record, StateDir};
+
+/// The name under which the program guards a job.
+pub const GUARD_COMMAND: &str = "guard";
+/// How long the last of the output may take to arrive: someone outside the job may hold on to the pipe.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
+
+/// A command that runs.
+pub struct Guarded {
+    guardian: Child,
+    control: Option<ChildStdin>,
+    words: BufReader<ChildStdout>,
+    tail: Arc<Mutex<Tail>>,
+    reader: JoinHandle<()>,
+    state: Arc<StateDir>,
+    record: Record,
+    pid: i32,
+    grace: Duration,
+    began: Instant,
+}
+
+impl Guarded {
+    /// Starts it. Before the command runs there is a record of it. The error is a sentence for whoever submitted the job.
+    pub async fn start(
+        state: &Arc<StateDir>,
+        job: &str,
+        run: String,
+        mut order: Order,
+    ) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("the node could not start a process: {error}");
+        order.env.insert(RUN_VARIABLE.to_owned(), run.clone());
+        let mut guardian = spawn(&run).map_err(failed)?;
+        let (Some(control), Some(words), Some(output)) = (
+            guardian.stdin.take(),
+            guardian.stdout.take(),
+            guardian.stderr.take(),
+        ) else {
+            return Err("the node could not start a process: it has no pipes".to_owned());
+        };
+        let identity = guardian
+            .id()
+            .and_then(|pid| Identity::of(i32::try_from(pid).ok()?))
+            .ok_or_else(|| "the node could not start a process: it ended at once".to_owned())?;
+        let record = Record::new(run, job.to_owned(), identity);
+        state.write(&record).map_err(|error| {
+            format!("the node could not record a process in its state directory: {error}")
+        })?;
+        let tail = Arc::default();
+        let mut guarded = Self {
+            guardian,
+            control: Some(control),
+            words: BufReader::new(words),
+            reader: tokio::spawn(read_into(Arc::clone(&tail), output)),
+            tail,
+            state: Arc::clone(state),
+            record,
+            pid: 0,
+            grace: Duration::from_millis(order.grace_ms),
+            began: Instant::now(),
+        };
+        match guarded.give(&order).await {
+            Ok(()) => Ok(guarded),
+            Err(why) => {
+                guarded.ask_to_stop();
+                let _ = guarded.guardian.wait().await;
+                guarded.state.remove(&guarded.record.run);
+                Err(why)
+            }
+        }
+    }
+
+    async fn give(&mut self, order: &Order) -> Result<(), String> {
+        let lost = |error: io::Error| format!("the guardian of the job was lost: {error}");
+        let mut line = serde_json::to_vec(order).unwrap_or_default();
+        line.push(b'\n');
+        if let Some(control) = &mut self.control {
+            control.write_all(&line).await.map_err(lost)?;
+        }
+        match self.next_word().await {
+            Some(Said::Started { pid }) => {
+                self.pid = pid;
+                self.record.leader = Identity::of(pid);
+                // The guardian's own record is there already, and its number is enough to find the job.
+                let _ = self.state.write(&self.record);
+                Ok(())
+            }
+            Some(Said::NotStarted { why }) => Err(why),
+            _ => Err("the guardian of the job ended before the job began".to_owned()),
+        }
+    }
+
+    async fn next_word(&mut self) -> Option<Said> {
+        let mut line = String::new();
+        self.words.read_line(&mut line).await.ok()?;
+        serde_json::from_str(&line).ok()
+    }
+
+    /// The number of the command and its group.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Has it terminated, and killed when its grace is over. Saying it again changes nothing.
+    pub fn ask_to_stop(&mut self) {
+        // The end of the stream is the word; it can't get stuck.
+        self.control = None;
+    }
+
+    /// Waits until nothing of the job is left. May be given up and called again.
+    pub async fn ended(&mut self) -> io::Result<ExitStatus> {
+        self.guardian.wait().await
+    }
+
+    /// How the command ended, after [`Self::ended`].
+    pub async fn outcome(mut self) -> Outcome {
+        let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (exit_code, signal) = match self.next_word().await {
+            Some(Said::Ended { exit_code, signal }) => (exit_code, signal),
+            _ => {
+                // Someone killed the guardian: what it guarded is on its own.
+                let (record, grace) = (self.record.clone(), self.grace);
+                let _ = spawn_blocking(move || leftovers::end(&record, grace)).await;
+                (None, None)
+            }
+        };
+        if timeout(LAST_OUTPUT, &mut self.reader).await.is_err() {
+            self.reader.abort();
+        }
+        self.state.remove(&self.record.run);
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let (output, truncated) = tail.text();
+        Outcome {
+            exit_code,
+            signal,
+            output,
+            truncated,
+            ms,
+        }
+    }
+}
+
+/// Starts a guardian that waits for its order. When its input closes, for whatever reason, it ends the job.
+fn spawn(run: &str) -> io::Result<Child> {
+    // The very program that runs, also when its file was replaced by a newer one.
+    Command::new("/proc/self/exe")
+        .arg(GUARD_COMMAND)
+        .env_clear()
+        .envs(BTreeMap::from([(RUN_VARIABLE, run)]))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+}
+
+async fn read_into(tail: Arc<Mutex<Tail>>, mut output: ChildStderr) {
+    let mut buffer = vec![0; 16 * 1024];
+    while let Ok(count @ 1..) = output.read(&mut buffer).await {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.push(&buffer[..count]);
+    }
+}

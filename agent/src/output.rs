@@ -1,0 +1,88 @@
+//! The end of what a job wrote.
+
+use std::collections::VecDeque;
+
+/// As much as is kept.
+pub const KEPT_BYTES: usize = 64 * 1024;
+
+/// The last bytes of a stream.
+#[derive(Debug, Default)]
+pub struct Tail {
+    kept: VecDeque<u8>,
+    is_cut: bool,
+}
+
+impl Tail {
+    /// Adds what came.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let fresh = &bytes[bytes.len().saturating_sub(KEPT_BYTES)..];
+        let too_many = (self.kept.len() + fresh.len()).saturating_sub(KEPT_BYTES);
+        self.is_cut |= too_many > 0 || fresh.len() < bytes.len();
+        self.kept.drain(..too_many);
+        self.kept.extend(fresh);
+    }
+
+    /// The text, and whether there was more before it. A character that was cut in two is left out.
+    pub fn text(&self) -> (String, bool) {
+        let bytes: Vec<u8> = self.kept.iter().copied().collect();
+        let begin = if self.is_cut {
+            let is_continuation = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
+            bytes
+                .iter()
+                .take(3)
+                .take_while(|byte| is_continuation(byte))
+                .count()
+        } else {
+            0
+        };
+        (
+            String::from_utf8_lossy(&bytes[begin..]).into_owned(),
+            self.is_cut,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail_of(pieces: &[&[u8]]) -> (String, bool) {
+        let mut tail = Tail::default();
+        for piece in pieces {
+            tail.push(piece);
+        }
+        tail.text()
+    }
+
+    #[test]
+    fn what_fits_is_kept_whole() {
+        assert_eq!(tail_of(&[]), (String::new(), false));
+        assert_eq!(tail_of(&[b"a", b"", b"bc"]), ("abc".to_owned(), false));
+        let full = vec![b'x'; KEPT_BYTES];
+        assert_eq!(tail_of(&[&full]), ("x".repeat(KEPT_BYTES), false));
+    }
+
+    #[test]
+    fn of_more_the_end_is_kept() {
+        let full = vec![b'x'; KEPT_BYTES];
+        let (text, is_cut) = tail_of(&[&full, b"end"]);
+        assert!(is_cut && text.len() == KEPT_BYTES && text.ends_with("xend"));
+        let mut long = vec![b'x'; KEPT_BYTES];
+        long.splice(0..0, *b"lost");
+        let (text, is_cut) = tail_of(&[b"before", &long]);
+        assert!(is_cut && text == "x".repeat(KEPT_BYTES));
+    }
+
+    #[test]
+    fn a_character_cut_in_two_is_left_out_and_no_text_is_shown_as_such() {
+        let mut long = "é".repeat(KEPT_BYTES / 2).into_bytes();
+        long.push(b'.');
+        let (text, _) = tail_of(&[&long]);
+        assert!(
+            text.starts_with('é') && text.ends_with("é."),
+            "{}",
+            &text[..4]
+        );
+        assert_eq!(tail_of(&[b"\xff\x80ok"]).0, "\u{fffd}\u{fffd}ok");
+    }
+}

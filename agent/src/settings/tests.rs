@@ -1,0 +1,85 @@
+use clap::CommandFactory;
+
+use super::*;
+
+fn read(arguments: &[&str]) -> Result<(Given, Settings), String> {
+    let cli = Cli::parse_from(["lockless-agent"].iter().chain(arguments));
+    let given = cli.read()?;
+    let settings = Settings::new(&given)?;
+    Ok((given, settings))
+}
+
+#[test]
+fn the_command_line_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn every_flag_is_a_variable_too() {
+    for argument in Cli::command().get_arguments() {
+        let name = argument.get_id().as_str();
+        if !["help", "version", "print_config"].contains(&name) {
+            assert!(argument.get_env().is_some(), "{name} has no variable");
+        }
+    }
+}
+
+#[test]
+fn a_flag_goes_before_the_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("agent.toml");
+    let text = "node = \"from-file\"\nmax_jobs = 3\npools = [\"a\", \"b\"]\ntick_ms = 5\n[[allow]]\npath = \"/bin/sh\"\n";
+    fs::write(&path, text).expect("written");
+    let path = path.to_str().expect("text");
+    let (_, settings) =
+        read(&["--config", path, "--tick-ms", "7", "--pool", "c"]).expect("settings");
+    assert_eq!(settings.node, "from-file");
+    assert_eq!(settings.max_jobs, Some(3));
+    assert_eq!(settings.tick, Some(Duration::from_millis(7)));
+    assert_eq!(settings.pools, ["c"]);
+    assert!(settings.allow.find("sh").is_ok());
+}
+
+#[test]
+fn a_mistake_is_named() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("agent.toml");
+    fs::write(&path, "nodes = 1\n").expect("written");
+    let path = path.to_str().expect("text");
+    let rows: [(&[&str], &str); 5] = [
+        (&["--config", "/no/such/file"], "--config /no/such/file"),
+        (&["--config", path], "unknown field `nodes`"),
+        (&["--pair", "en"], "--pair takes two languages"),
+        (
+            &["--redis", "redis://a", "--gateway", "http://b"],
+            "--redis and --gateway",
+        ),
+        (
+            &["--gateway", "http://b", "--token-file", "/no/such"],
+            "--token-file /no/such",
+        ),
+    ];
+    for (arguments, words) in rows {
+        let refusal = read(arguments).err().expect(words);
+        assert!(refusal.contains(words), "{refusal}");
+    }
+}
+
+#[test]
+fn no_secret_is_shown_and_what_is_shown_can_be_read() {
+    let secrets = [
+        "--redis",
+        "redis://u:hunter2@host:1",
+        "--redis-password",
+        "hunter2",
+    ];
+    let (given, settings) = read(&secrets).expect("settings");
+    assert!(!format!("{given:?}").contains("hunter2"));
+    let text = shown(given, &settings).expect("text");
+    assert!(
+        !text.contains("hunter2") && text.contains("(hidden)@host:1"),
+        "{text}"
+    );
+    let again: Given = toml::from_str(&text).expect("a file");
+    assert_eq!(again.node.as_deref(), Some(settings.node.as_str()));
+}

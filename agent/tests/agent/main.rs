@@ -1,0 +1,11 @@
+//! A real agent, with real processes, beside a real Redis.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+mod command_line;
+mod jobs;
+mod life;
+mod outages;
+mod pressure;
+mod stopping;
+mod support;
+mod tokens;

@@ -39,8 +39,7 @@ pub fn run() -> ExitCode {
 }
 
 fn guard() -> io::Result<()> {
-    // Whoever signals a whole group or service means the job; the guardian stays until the job has ended. The command
-    // starts without this mask.
+    // Whoever signals a whole group or service means the job; the guardian stays until the job has ended.
     SigSet::all().thread_block()?;
     prctl::set_child_subreaper(true)?;
     let mut input = BufReader::new(io::stdin());
@@ -85,6 +84,7 @@ fn start(order: &Order) -> io::Result<i32> {
     if let Some(cwd) = &order.cwd {
         command.current_dir(cwd);
     }
+    let_signals_in(&mut command);
     // Waited for by number, with all others.
     let child = command.spawn().map_err(|error| {
         let place = order.cwd.as_ref().map(|cwd| format!(" in {cwd}"));
@@ -95,6 +95,17 @@ fn start(order: &Order) -> io::Result<i32> {
         ))
     })?;
     i32::try_from(child.id()).map_err(io::Error::other)
+}
+
+/// Has the command start without the guardian's mask, which it would inherit: it could not be asked to end.
+#[allow(
+    unsafe_code,
+    reason = "nothing else runs between fork and exec; setting a mask is allowed there"
+)]
+fn let_signals_in(command: &mut Command) {
+    unsafe {
+        command.pre_exec(|| Ok(SigSet::empty().thread_set_mask()?));
+    }
 }
 
 /// Returns how the command ended, when neither it nor anything it started is left.

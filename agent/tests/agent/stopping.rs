@@ -32,6 +32,18 @@ both_ways! {
         world.cell.assert_sound();
     }
 
+    fn a_job_that_is_asked_to_end_may_do_so_by_itself(way: Way) {
+        let world = World::new(way);
+        let _agent = world.agent_with("n1", &["--stop-grace-ms", "30000"]);
+        let (token, asked) = (token(), world.path("asked"));
+        let script = format!("trap 'sleep 0.2; echo asked > {}; exit' TERM; sleep {token} & wait", asked.display());
+        world.cell.dispatch("j1", &script);
+        eventually("it runs", || alive(&token).len() == 1);
+        world.cell.call(&["cancel", "j1"]);
+        eventually("the slot is free", || world.cell.held("n1") == "0");
+        assert_eq!(std::fs::read_to_string(&asked).unwrap(), "asked\n");
+    }
+
     fn a_job_that_ends_takes_with_it_what_it_left_in_the_background(way: Way) {
         let world = World::new(way);
         let _agent = world.agent("n1");

@@ -50,6 +50,7 @@ impl Agents {
             }
             command
                 .args(["--node", &node, "--drain-timeout-ms", DRAIN_MS])
+                .arg("--deployments")
                 .arg("--state-dir")
                 .arg(state.path().join(&node));
             for path in &allowed {

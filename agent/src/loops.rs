@@ -59,9 +59,16 @@ pub(crate) async fn heartbeat(agent: Arc<Agent>) {
 fn heartbeat_every(agent: &Agent) -> Duration {
     let usual = agent.node.standing().heartbeat_ttl / 3;
     match &agent.settings.deploying {
-        Some(deploying) => deploying.heartbeat_every(usual),
-        None => usual,
+        // What nodes are compared by is not older than a turn.
+        Some(deploying) if tells_own_use(agent) => usual.min(deploying.interval.max(COLLECT_EVERY)),
+        _ => usual,
     }
+}
+
+/// Nodes that run deployments are compared by what they themselves use. Where ticks tell the cell of the whole machine every
+/// second, heartbeats say the same, so that what is compared does not jump.
+fn tells_own_use(agent: &Agent) -> bool {
+    agent.settings.deploying.is_some() && agent.settings.tick.is_none()
 }
 
 /// Collects what the agent and all its children use.
@@ -83,10 +90,7 @@ async fn heartbeat_call(agent: &Agent) -> Call {
         "own_mem_pct": rounded(own.mem_pct),
         "own_mem_mb": own.mem_mb,
     });
-    // Nodes that run deployments are compared by what they themselves use. Where ticks tell the cell of the whole machine
-    // every second, heartbeats say the same, so that what is compared does not jump.
-    let is_own = agent.settings.deploying.is_some() && agent.settings.tick.is_none();
-    let (cpu, mem_mb) = if is_own {
+    let (cpu, mem_mb) = if tells_own_use(agent) {
         (own.cpu_pct, own.mem_mb)
     } else {
         (sample.cpu, sample.used_mb)

@@ -1,7 +1,6 @@
 //! The turns of a node that runs deployments: it claims what is free, and runs what the cell says that it has.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -118,11 +117,4 @@ pub(crate) fn assigned(list: &Value) -> Assigned {
         Some((id, entry["revision"].as_u64()?))
     });
     pairs.collect()
-}
-
-impl Deploying {
-    /// How long an interval of the heartbeat may be, so that what nodes are compared by is not older than a turn.
-    pub(crate) fn heartbeat_every(&self, usual: Duration) -> Duration {
-        usual.min(self.interval)
-    }
 }

@@ -1,7 +1,7 @@
 //! Deployments: what the cell assigns to a node runs there, and nothing else does.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -120,31 +120,28 @@ both_ways! {
     }
 }
 
-/// When each of its starts was, of a deployment that fails at once.
-fn starts(world: &World, wanted: usize, spec: Value) -> Vec<Instant> {
-    let marks = world.path("marks");
-    world.cell.deploy("d1", &spec);
-    let mut seen = Vec::new();
-    eventually("it was started so often", || {
-        let count = fs::read_to_string(&marks).map_or(0, |text| text.lines().count());
-        while seen.len() < count {
-            seen.push(Instant::now());
-        }
-        seen.len() >= wanted
-    });
-    seen
-}
-
 #[test]
 fn pauses_between_starts_grow() {
     let world = World::new(Way::Redis);
     let _agent = world.deploying("n1", &[]);
-    let script = format!("echo x >> {}; exit 1", world.path("marks").display());
-    let spec = json!({"argv": ["sh", "-c", script], "restart": "on-failure", "restart_backoff_ms": 100, "restart_backoff_max_ms": 60000});
-    let seen = starts(&world, 5, spec);
-    // 100, 200, 400 and 800 ms, each give or take a fifth.
-    assert!(seen[4] - seen[0] >= Duration::from_millis(1100));
-    assert!(seen[4] - seen[3] > (seen[2] - seen[1]));
+    let marks = world.path("marks");
+    let script = format!("date +%s%3N >> {}; exit 1", marks.display());
+    let spec = json!({
+        "argv": ["sh", "-c", script], "restart": "on-failure", "restart_backoff_ms": 100,
+        "restart_backoff_max_ms": 400,
+    });
+    world.cell.deploy("d1", &spec);
+    let starts = || -> Vec<u64> {
+        let text = fs::read_to_string(&marks).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    };
+    eventually("it was started so often", || starts().len() >= 5);
+    let starts = starts();
+    let gaps = starts.windows(2).map(|pair| pair[1] - pair[0]);
+    // Each may be a fifth shorter, and on a busy machine longer.
+    for (gap, least) in gaps.zip([80, 160, 320, 320]) {
+        assert!(gap >= least, "{starts:?}");
+    }
 }
 
 #[test]
@@ -163,7 +160,7 @@ fn what_ended_well_or_is_never_restarted_is_not_started_again() {
         let words = format!("is not started again deployment=\"{id}\"");
         eventually("that is said", || agent.log().contains(&words));
     }
-    // Ten turns later both have run once, and are still the node's.
+    // Some turns later both have run once, and are still the node's.
     let turns = || agent.log().matches("assigned").count();
     let before = turns();
     eventually("turns go by", || turns() >= before + 3);
@@ -182,10 +179,9 @@ fn a_spec_that_can_not_be_run_is_named_once_and_tried_again_when_it_changes() {
     let world = World::new(Way::Redis);
     let agent = world.deploying("n1", &[]);
     let token = token();
-    world.cell.deploy(
-        "bad/d 1".replace(' ', "-").as_str(),
-        &json!({"argv": ["rm", "-rf"]}),
-    );
+    world
+        .cell
+        .deploy("bad/d-1", &json!({"argv": ["rm", "-rf"]}));
     world.cell.call(&["deploy", "none"]);
     world.cell.call(&["deploy", "text", "SPEC", "no JSON"]);
     for words in [

@@ -11,7 +11,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Two nodes with six deployments, three each, that are lost soon when they are silent.
 fn two_nodes(world: &World) -> (crate::support::Agent, crate::support::Agent, Vec<String>) {
-    world.cell.call(&["config", "heartbeat_ttl_ms", "2000"]);
+    world.cell.call(&["config", "heartbeat_ttl_ms", "3000"]);
     let every = INTERVAL.as_millis().to_string();
     let start = |node: &str| world.deploying(node, &["--claim-interval-ms", &every]);
     let agents = (start("n1"), start("n2"));

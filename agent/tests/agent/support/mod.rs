@@ -1,20 +1,20 @@
 //! A real agent beside a real Redis, and in between a real gateway where that is wanted.
 
 mod cell;
+mod gateway;
 mod processes;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use clap::Parser;
 use lockless_servers::{Standalone, launch, terminate};
 use tempfile::TempDir;
 
 pub(crate) use cell::Cell;
+pub(crate) use gateway::start_gateway;
 pub(crate) use processes::{alive, pid_of, signal, token};
 
 /// Far more than anything here takes.
@@ -248,44 +248,6 @@ impl Drop for Agent {
             eprintln!("the agent's log:\n{}", self.log());
         }
     }
-}
-
-/// A gateway in this process, for as long as it lives.
-pub(crate) fn start_gateway(redis_url: &str, more: &[&str]) -> String {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let address = format!("127.0.0.1:{port}");
-    let own = [
-        "gateway",
-        "--redis",
-        redis_url,
-        "--listen",
-        &address,
-        "--threads",
-        "1",
-    ];
-    let cli = lockless_gateway::settings::Cli::parse_from(own.iter().chain(more));
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime
-            .block_on(lockless_gateway::gateway::run(&cli.serve))
-            .unwrap();
-    });
-    eventually("the gateway listens", || {
-        std::net::TcpStream::connect(&address).is_ok()
-    });
-    let scheme = if more.contains(&"--tls-cert") {
-        "https"
-    } else {
-        "http"
-    };
-    format!("{scheme}://{address}")
 }
 
 /// Waits for a condition.

@@ -24,7 +24,8 @@ Examples:
   lockless-agent --config agent.toml --print-config
       Show what it would run with
 
-A job's payload names its command: {\"argv\": [\"sleep\", \"5\"], \"env\": {}, \"cwd\": \"/tmp\", \"timeout_ms\": 60000}";
+A job's payload names its command: {\"argv\": [\"sleep\", \"5\"], \"env\": {}, \"cwd\": \"/tmp\", \"timeout_ms\": 60000}
+A deployment's SPEC as well: {\"argv\": [\"sleep\", \"5\"], \"restart\": \"always\", \"restart_backoff_ms\": 1000}";
 
 /// What the agent is started with.
 #[derive(Debug, Parser)]

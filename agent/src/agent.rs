@@ -1,7 +1,7 @@
 //! The agent: what its tasks share, and what they do to the books.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,11 +10,12 @@ use tokio::time::timeout;
 
 use crate::books::{Books, Source};
 use crate::cell::Call;
+use crate::deployments::book::Deployments;
 use crate::handings::Handings;
 use crate::job::{self, Item};
 use crate::node::Node;
 use crate::payload::Capacity;
-use crate::sample::Sampler;
+use crate::sample::{OwnUse, Sampler};
 use crate::settings::Settings;
 use crate::state::StateDir;
 
@@ -44,10 +45,14 @@ pub struct Agent {
     /// Shared by reports that may send a job back to its queue, and had alone by a tick, which may be handed it anew: a report that
     /// is repeated because its reply got lost would otherwise be taken for a word on the new run.
     pub(crate) going_back: RwLock<()>,
+    pub(crate) deployments: Deployments,
+    /// What the collector found last, where there is one.
+    collected: Mutex<Option<OwnUse>>,
     instance: String,
     phase: watch::Sender<Phase>,
     turns: watch::Sender<u64>,
     requests: AtomicU64,
+    deployment_runs: AtomicU64,
     result_limit: AtomicUsize,
 }
 
@@ -69,10 +74,13 @@ impl Agent {
             books: Books::default(),
             handings: Handings::default(),
             going_back: RwLock::new(()),
+            deployments: Deployments::default(),
+            collected: Mutex::default(),
             instance,
             phase: watch::Sender::new(Phase::Working),
             turns: watch::Sender::new(0),
             requests: AtomicU64::new(0),
+            deployment_runs: AtomicU64::new(0),
             result_limit: AtomicUsize::new(RESULT_LIMIT_BYTES),
         }
     }
@@ -114,8 +122,9 @@ impl Agent {
     pub(crate) async fn abandon_what_is_lost(self: Arc<Self>) {
         let mut standings = self.node.standings();
         loop {
-            self.books
-                .abandon_all_but(standings.borrow_and_update().epoch);
+            let epoch = standings.borrow_and_update().epoch;
+            self.books.abandon_all_but(epoch);
+            self.deployments.begin_epoch(epoch, &self.node.assigned());
             if standings.changed().await.is_err() {
                 return;
             }
@@ -175,6 +184,32 @@ impl Agent {
     /// What marks the processes of a run.
     pub(crate) fn run_id(&self, number: u64) -> String {
         format!("{}-{number}", self.instance)
+    }
+
+    /// What marks the processes of a deployment's run.
+    pub(crate) fn deployment_run_id(&self) -> String {
+        let number = self.deployment_runs.fetch_add(1, Ordering::Relaxed);
+        format!("{}-d{number}", self.instance)
+    }
+
+    /// Has the collector's figure used.
+    pub(crate) fn note_own_use(&self, own: OwnUse) {
+        *self
+            .collected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(own);
+    }
+
+    /// What the agent and everything it started use: what the collector found last, or what is so now.
+    pub(crate) async fn own_use(&self) -> OwnUse {
+        let collected = *self
+            .collected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match collected {
+            Some(own) => own,
+            None => self.sampler.own_use().await,
+        }
     }
 
     pub(crate) fn result_limit(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -14,8 +14,7 @@ use tokio::time::timeout;
 use crate::guard::processes::Identity;
 use crate::guard::words::{Order, Said};
 use crate::leftovers;
-use crate::outcome::Outcome;
-use crate::output::Tail;
+use crate::output::Output;
 use crate::state::{RUN_VARIABLE, Record, StateDir};
 
 /// The name under which the program guards a job.
@@ -23,12 +22,22 @@ pub const GUARD_COMMAND: &str = "guard";
 /// How long the last of the output may take to arrive: someone outside the job may hold on to the pipe.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    /// What it ended with, unless by a signal.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// How long it ran.
+    pub ms: u64,
+}
+
 /// A command that runs.
 pub struct Guarded {
     guardian: Child,
     control: Option<ChildStdin>,
     words: BufReader<ChildStdout>,
-    tail: Arc<Mutex<Tail>>,
     reader: JoinHandle<()>,
     state: Arc<StateDir>,
     record: Record,
@@ -38,17 +47,19 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// Starts it. Before the command runs there is a record of it. The error is a sentence for whoever submitted the job.
+    /// Starts it. Before the command runs there is a record of it. What it writes goes to `output`. The error is a sentence for
+    /// whoever submitted the job.
     pub async fn start(
         state: &Arc<StateDir>,
         job: &str,
         run: String,
         mut order: Order,
+        output: Output,
     ) -> Result<Self, String> {
         let failed = |error: io::Error| format!("the node could not start a process: {error}");
         order.env.insert(RUN_VARIABLE.to_owned(), run.clone());
         let mut guardian = spawn(&run).map_err(failed)?;
-        let (Some(control), Some(words), Some(output)) = (
+        let (Some(control), Some(words), Some(written)) = (
             guardian.stdin.take(),
             guardian.stdout.take(),
             guardian.stderr.take(),
@@ -63,13 +74,11 @@ impl Guarded {
         state.write(&record).map_err(|error| {
             format!("the node could not record a process in its state directory: {error}")
         })?;
-        let tail = Arc::default();
         let mut guarded = Self {
             guardian,
             control: Some(control),
             words: BufReader::new(words),
-            reader: tokio::spawn(read_into(Arc::clone(&tail), output)),
-            tail,
+            reader: tokio::spawn(read_into(output, written)),
             state: Arc::clone(state),
             record,
             pid: 0,
@@ -129,8 +138,8 @@ impl Guarded {
         self.guardian.wait().await
     }
 
-    /// How the command ended, after [`Self::ended`].
-    pub async fn outcome(mut self) -> Outcome {
+    /// How the command ended, after [`Self::ended`]; all that it wrote is where it should be.
+    pub async fn ending(mut self) -> Ending {
         let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (exit_code, signal) = match self.next_word().await {
             Some(Said::Ended { exit_code, signal }) => (exit_code, signal),
@@ -145,13 +154,9 @@ impl Guarded {
             self.reader.abort();
         }
         self.state.remove(&self.record.run);
-        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let (output, truncated) = tail.text();
-        Outcome {
+        Ending {
             exit_code,
             signal,
-            output,
-            truncated,
             ms,
         }
     }
@@ -171,10 +176,9 @@ fn spawn(run: &str) -> io::Result<Child> {
         .spawn()
 }
 
-async fn read_into(tail: Arc<Mutex<Tail>>, mut output: ChildStderr) {
+async fn read_into(output: Output, mut written: ChildStderr) {
     let mut buffer = vec![0; 16 * 1024];
-    while let Ok(count @ 1..) = output.read(&mut buffer).await {
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.push(&buffer[..count]);
+    while let Ok(count @ 1..) = written.read(&mut buffer).await {
+        output.take(&buffer[..count]).await;
     }
 }

@@ -1,7 +1,6 @@
 //! One run of one job, from its being handed out to its report.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,14 +10,13 @@ use tokio::time::{Instant, sleep_until};
 use crate::agent::Agent;
 use crate::books::{Source, Stop, Wish};
 use crate::cell::Call;
-use crate::guard::words::Order;
 use crate::guarded::Guarded;
+use crate::order::order;
 use crate::outcome::Outcome;
-use crate::payload::{self, Command};
+use crate::output::{Output, Tail};
+use crate::payload;
 use crate::report::Report;
 
-/// Variables of the agent that jobs get as they are.
-const PASSED_ON: [&str; 5] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"];
 /// Later than anyone waits.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -106,9 +104,15 @@ async fn carry_out(
     shorten_limit(agent, item, command.timeout).await;
     // Nothing may run that is not in the books.
     agent.books.note_processes(number, true);
-    let order = order(agent, item, &command);
+    let own = [
+        ("LOCKLESS_JOB_ID", item.job.clone()),
+        ("LOCKLESS_ATTEMPT", item.attempt.to_string()),
+    ];
+    let order = order(&agent.settings, &command, own);
     let run = agent.run_id(number);
-    match Guarded::start(&agent.state, job, run, order).await {
+    let tail = Arc::new(Mutex::new(Tail::default()));
+    let output = Output::Tail(Arc::clone(&tail));
+    match Guarded::start(&agent.state, job, run, order, output).await {
         Ok(guarded) => {
             tracing::info!(
                 job,
@@ -117,7 +121,7 @@ async fn carry_out(
                 program = %command.program.display(),
                 "started"
             );
-            watch_over(agent, item, guarded, command.timeout, wishes).await
+            watch_over(agent, item, (guarded, &tail), command.timeout, wishes).await
         }
         Err(why) => {
             tracing::warn!(job, attempt = item.attempt, "not started: {why}");
@@ -130,7 +134,7 @@ async fn carry_out(
 async fn watch_over(
     agent: &Agent,
     item: &Item,
-    mut guarded: Guarded,
+    (mut guarded, tail): (Guarded, &Mutex<Tail>),
     timeout: Option<Duration>,
     mut wishes: watch::Receiver<Wish>,
 ) -> Option<Report> {
@@ -166,7 +170,8 @@ async fn watch_over(
                 Some(Instant::now() + agent.settings.stop_grace + agent.settings.kill_wait);
         }
     }
-    let outcome = guarded.outcome().await;
+    let ending = guarded.ending().await;
+    let outcome = Outcome::new(ending, &tail.lock().unwrap_or_else(PoisonError::into_inner));
     tracing::info!(
         job = item.job,
         attempt = item.attempt,
@@ -233,31 +238,5 @@ async fn shorten_limit(agent: &Agent, item: &Item, timeout: Option<Duration>) {
             job = item.job,
             "its time limit was not told to the cell: {trouble}"
         );
-    }
-}
-
-fn order(agent: &Agent, item: &Item, command: &Command) -> Order {
-    let mut env: BTreeMap<String, String> = BTreeMap::new();
-    for name in PASSED_ON {
-        if let Ok(value) = std::env::var(name) {
-            env.insert(name.to_owned(), value);
-        }
-    }
-    env.extend(command.env.clone());
-    env.extend(
-        [
-            ("LOCKLESS_JOB_ID", item.job.clone()),
-            ("LOCKLESS_ATTEMPT", item.attempt.to_string()),
-            ("LOCKLESS_CELL", agent.settings.cell.clone()),
-            ("LOCKLESS_NODE", agent.settings.node.clone()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value)),
-    );
-    Order {
-        program: command.program.clone(),
-        arguments: command.arguments.clone(),
-        env,
-        cwd: command.cwd.clone(),
-        grace_ms: u64::try_from(agent.settings.stop_grace.as_millis()).unwrap_or(u64::MAX),
     }
 }

@@ -1,6 +1,7 @@
-//! The node side of Lockless: a program that registers a node, heartbeats, runs and stops jobs, and samples the machine.
+//! The node side of Lockless: a program that registers a node, heartbeats, runs and stops jobs and deployments, and samples the
+//! machine.
 //!
-//! Every job runs behind a guardian process of its own ([`guard`]), so that nothing of it can outlive it. The cell is
+//! Every one runs behind a guardian process of its own ([`guard`]), so that nothing of it can outlive it. The cell is
 //! spoken to directly or by a gateway ([`cell`]), with the same calls.
 
 #[cfg(not(target_os = "linux"))]
@@ -13,14 +14,17 @@ pub mod allow;
 pub mod books;
 pub mod cell;
 mod complaints;
+pub mod deployments;
 pub mod guard;
 pub mod guarded;
 pub mod handings;
 mod job;
 mod leftovers;
 pub mod life;
+pub mod logfile;
 mod loops;
 pub mod node;
+mod order;
 pub mod outcome;
 pub mod output;
 pub mod pace;

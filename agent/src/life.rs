@@ -12,6 +12,7 @@ use crate::agent::{Agent, Phase};
 use crate::books::Stop;
 use crate::cell::{Call, Cell, Gateway, Redis};
 use crate::complaints::Complaints;
+use crate::deployments::{claim, weights};
 use crate::node::Node;
 use crate::pace::Backoff;
 use crate::sample::Sampler;
@@ -84,12 +85,20 @@ pub async fn run(settings: Settings) -> Result<(), String> {
     if let Some(every) = agent.settings.tick {
         tasks.spawn(loops::tick(Arc::clone(&agent), every));
     }
+    if let Some(deploying) = &agent.settings.deploying {
+        let deploying = Arc::new(deploying.clone());
+        beside.spawn(loops::collect(Arc::clone(&agent)));
+        beside.spawn(weights::set(Arc::clone(&agent), Arc::clone(&deploying)));
+        tasks.spawn(claim::claim(Arc::clone(&agent), deploying));
+    }
     tokio::select! {
         () = signals.next() => end(&agent, &mut signals, tasks, beside).await,
         () = taken_over(&agent) => {
             agent.enter(Phase::Closing);
             agent.books.stop_all(Stop::Lost);
+            agent.deployments.close();
             end_processes(&agent).await;
+            end_deployments(&agent).await;
             Err(format!("node '{}' was taken over by another process: give each agent its own --node", agent.node.name()))
         }
     }
@@ -182,7 +191,9 @@ async fn end(
     .await;
     tasks.shutdown().await;
     agent.books.stop_all(Stop::Shutdown);
-    let are_gone = end_processes(agent).await;
+    let mut are_gone = end_processes(agent).await;
+    agent.deployments.close();
+    are_gone &= end_deployments(agent).await;
     let is_heard = timeout(LAST_WORDS, agent.books.is_empty()).await.is_ok();
     beside.shutdown().await;
     let is_out = leave(agent).await;
@@ -213,9 +224,19 @@ async fn work_is_done(agent: &Agent) {
 
 /// Waits for processes that were told to end. Says whether all are gone.
 async fn end_processes(agent: &Agent) -> bool {
-    let settings = &agent.settings;
-    let time = settings.stop_grace + settings.kill_wait + Duration::from_secs(1);
+    let time = time_to_end(agent);
     timeout(time, agent.books.has_no_processes()).await.is_ok()
+}
+
+/// The same for deployments.
+async fn end_deployments(agent: &Agent) -> bool {
+    let time = time_to_end(agent);
+    timeout(time, agent.deployments.are_gone()).await.is_ok()
+}
+
+fn time_to_end(agent: &Agent) -> Duration {
+    let settings = &agent.settings;
+    settings.stop_grace + settings.kill_wait + Duration::from_secs(1)
 }
 
 /// Says whether the cell has heard that the node is gone.

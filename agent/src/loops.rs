@@ -14,6 +14,8 @@ use crate::complaints::Complaints;
 use crate::pace::{Backoff, jittered};
 use crate::sample::Sample;
 
+/// How often the use of the agent and all its children is looked at.
+const COLLECT_EVERY: Duration = Duration::from_secs(1);
 /// When the first heartbeat is sent.
 const FIRST_HEARTBEAT: Duration = Duration::from_secs(1);
 /// How long a take waits for a job: shorter than proxies and gateways wait.
@@ -34,7 +36,7 @@ pub(crate) async fn heartbeat(agent: Arc<Agent>) {
     let mut complaints = Complaints::about("a heartbeat");
     let mut tries = backoff();
     // Registering was a word of presence, and a processor's use is seen only after a while.
-    let first = FIRST_HEARTBEAT.min(agent.node.standing().heartbeat_ttl / 3);
+    let first = FIRST_HEARTBEAT.min(heartbeat_every(&agent));
     sleep(first).await;
     loop {
         let epoch = agent.node.standing().epoch;
@@ -43,22 +45,43 @@ pub(crate) async fn heartbeat(agent: Arc<Agent>) {
                 complaints.clear();
                 tries = backoff();
                 agent.stop(&reply["stop"], epoch).await;
-                jittered(agent.node.standing().heartbeat_ttl / 3)
+                jittered(heartbeat_every(&agent))
             }
             Err(trouble) => {
                 complaints.note(&trouble);
-                tries
-                    .pause()
-                    .min(jittered(agent.node.standing().heartbeat_ttl / 3))
+                tries.pause().min(jittered(heartbeat_every(&agent)))
             }
         };
         sleep(pause).await;
     }
 }
 
+fn heartbeat_every(agent: &Agent) -> Duration {
+    let usual = agent.node.standing().heartbeat_ttl / 3;
+    match &agent.settings.deploying {
+        // What nodes are compared by is not older than a turn.
+        Some(deploying) if tells_own_use(agent) => usual.min(deploying.interval.max(COLLECT_EVERY)),
+        _ => usual,
+    }
+}
+
+/// Nodes that run deployments are compared by what they themselves use. Where ticks tell the cell of the whole machine every
+/// second, heartbeats say the same, so that what is compared does not jump.
+fn tells_own_use(agent: &Agent) -> bool {
+    agent.settings.deploying.is_some() && agent.settings.tick.is_none()
+}
+
+/// Collects what the agent and all its children use.
+pub(crate) async fn collect(agent: Arc<Agent>) {
+    loop {
+        agent.note_own_use(agent.sampler.own_use().await);
+        sleep(COLLECT_EVERY).await;
+    }
+}
+
 async fn heartbeat_call(agent: &Agent) -> Call {
     let sample = agent.sampler.sample().await;
-    let own = agent.sampler.own_use().await;
+    let own = agent.own_use().await;
     tracing::debug!(?own, ?sample, "sampled");
     let caps = json!({
         "agent": env!("CARGO_PKG_VERSION"),
@@ -67,12 +90,17 @@ async fn heartbeat_call(agent: &Agent) -> Call {
         "own_mem_pct": rounded(own.mem_pct),
         "own_mem_mb": own.mem_mb,
     });
+    let (cpu, mem_mb) = if tells_own_use(agent) {
+        (own.cpu_pct, own.mem_mb)
+    } else {
+        (sample.cpu, sample.used_mb)
+    };
     Call::new("lockless_heartbeat")
         .with("foreign", agent.books.foreign(agent.node.standing().epoch))
-        .with("cpu", rounded(sample.cpu))
+        .with("cpu", rounded(cpu))
         .with("gpu", sample.gpu_pct().map_or(-1.0, rounded))
         .with("mem", rounded(sample.mem))
-        .with("mem_mb", sample.used_mb)
+        .with("mem_mb", mem_mb)
         .with("caps", caps)
 }
 
@@ -175,7 +203,7 @@ pub(crate) async fn take(agent: Arc<Agent>) {
 
 /// Makes a call that hands out jobs until it is answered, always as the same request, so that no job is handed out twice. None
 /// when the node's epoch or the agent is over.
-async fn until_answered(
+pub(crate) async fn until_answered(
     agent: &Agent,
     epoch: u64,
     call: Call,

@@ -1,5 +1,6 @@
 //! The node in its cell: it registers, says things under its incarnation, and registers again when it was lost.
 
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -7,6 +8,8 @@ use serde_json::Value;
 use tokio::sync::{Mutex, watch};
 
 use crate::cell::{Call, Cell, Trouble};
+use crate::deployments::book::Assigned;
+use crate::deployments::claim;
 use crate::settings::Settings;
 
 /// How the node stands in the cell.
@@ -29,6 +32,8 @@ pub struct Node {
     instance: String,
     description: Call,
     standing: watch::Sender<Standing>,
+    /// The deployments that it had when it registered.
+    assigned: std::sync::Mutex<Assigned>,
     registering: Mutex<()>,
     is_draining: AtomicBool,
     is_leaving: AtomicBool,
@@ -60,6 +65,7 @@ impl Node {
             instance,
             description,
             standing: watch::Sender::new(standing),
+            assigned: std::sync::Mutex::default(),
             registering: Mutex::new(()),
             is_draining: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
@@ -86,12 +92,27 @@ impl Node {
         let reply = self.cell.call(&self.description).await?;
         let number = |name: &str| reply[name].as_u64().unwrap_or_default();
         let (incarnation, ttl_ms) = (number("incarnation"), number("heartbeat_ttl_ms"));
+        *self.lock_assigned() = claim::assigned(&reply["assigned"]);
         self.standing.send_modify(|standing| {
             standing.epoch += 1;
             standing.incarnation = incarnation;
             standing.heartbeat_ttl = Duration::from_millis(ttl_ms);
         });
         Ok(())
+    }
+
+    /// The deployments that it had when it last registered.
+    pub(crate) fn assigned(&self) -> Assigned {
+        self.lock_assigned().clone()
+    }
+
+    fn lock_assigned(&self) -> std::sync::MutexGuard<'_, Assigned> {
+        self.assigned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for something that is not about the node.
+    pub async fn ask(&self, call: &Call) -> Result<Value, Trouble> {
+        self.cell.call(call).await
     }
 
     /// Takes no new work from now on, also if the cell forgets the node in the meantime.

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+use crate::guarded::Ending;
+use crate::output::Tail;
+
 /// How a job's process ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outcome {
@@ -18,6 +21,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// How it ended, with the end of what it wrote.
+    pub fn new(ending: Ending, tail: &Tail) -> Self {
+        let (output, truncated) = tail.text();
+        Self {
+            exit_code: ending.exit_code,
+            signal: ending.signal,
+            output,
+            truncated,
+            ms: ending.ms,
+        }
+    }
+
     /// Whether it ended well.
     pub fn is_success(&self) -> bool {
         self.exit_code == Some(0)

@@ -1,9 +1,43 @@
-//! The end of what a job wrote.
+//! What becomes of what a command writes: of a job the end is kept, of a deployment all goes to a file.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::task::spawn_blocking;
+
+use crate::logfile::LogFile;
 
 /// As much as is kept.
 pub const KEPT_BYTES: usize = 64 * 1024;
+
+/// Where it goes.
+#[derive(Debug, Clone)]
+pub enum Output {
+    /// Its end is kept.
+    Tail(Arc<Mutex<Tail>>),
+    /// To a file.
+    Log(Arc<Mutex<LogFile>>),
+}
+
+impl Output {
+    /// Takes what came. A file is waited for on a thread that may wait.
+    pub async fn take(&self, bytes: &[u8]) {
+        match self {
+            Self::Tail(tail) => {
+                let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+                tail.push(bytes);
+            }
+            Self::Log(log) => {
+                let (log, bytes) = (Arc::clone(log), bytes.to_vec());
+                let written = spawn_blocking(move || {
+                    let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+                    log.write(&bytes);
+                });
+                let _ = written.await;
+            }
+        }
+    }
+}
 
 /// The last bytes of a stream.
 #[derive(Debug, Default)]

@@ -7,6 +7,11 @@ pub fn jittered(time: Duration) -> Duration {
     time.mul_f64(0.8 + 0.4 * fastrand::f64())
 }
 
+/// The time, or up to a fifth less.
+pub fn at_most(time: Duration) -> Duration {
+    time.mul_f64(0.8 + 0.2 * fastrand::f64())
+}
+
 /// Pauses that grow.
 #[derive(Debug)]
 pub struct Backoff {
@@ -37,6 +42,14 @@ mod tests {
         for _ in 0..1000 {
             let time = jittered(Duration::from_secs(10)).as_secs_f64();
             assert!((8.0..=12.0).contains(&time), "{time}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_is_at_most_so_long_is_not_longer() {
+        for _ in 0..1000 {
+            let time = at_most(Duration::from_secs(10)).as_secs_f64();
+            assert!((8.0..=10.0).contains(&time), "{time}");
         }
     }
 

@@ -60,21 +60,7 @@ pub fn read(payload: &Value, allow: &AllowList, machine: Capacity) -> Result<Com
     }
     let written = Written::deserialize(payload)
         .map_err(|error| format!("the payload can't be read: {error}"))?;
-    let Some((word, arguments)) = written.argv.split_first() else {
-        return Err("argv is empty: its first word names the program".to_owned());
-    };
-    let program = allow.find(word)?.to_owned();
-    if let Some(at) = written.argv.iter().position(|word| word.contains('\0')) {
-        return Err(format!("argv[{at}] has a zero byte in it"));
-    }
-    for (name, value) in &written.env {
-        check_variable(name, value)?;
-    }
-    if let Some(cwd) = &written.cwd
-        && (!cwd.starts_with('/') || cwd.contains('\0'))
-    {
-        return Err(format!("cwd takes a path from the root, given '{cwd}'"));
-    }
+    check_estimates(&written, machine)?;
     if let Some(ms) = written.timeout_ms
         && !(1..=TIMEOUT_LIMIT_MS).contains(&ms)
     {
@@ -82,13 +68,41 @@ pub fn read(payload: &Value, allow: &AllowList, machine: Capacity) -> Result<Com
             "timeout_ms takes a whole number from 1 to {TIMEOUT_LIMIT_MS}, given {ms}"
         ));
     }
-    check_estimates(&written, machine)?;
+    let command = command(&written.argv, written.env, written.cwd, allow)?;
+    Ok(Command {
+        timeout: written.timeout_ms.map(Duration::from_millis),
+        ..command
+    })
+}
+
+/// A command without a time limit, if it may be run here.
+pub(crate) fn command(
+    argv: &[String],
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+    allow: &AllowList,
+) -> Result<Command, String> {
+    let Some((word, arguments)) = argv.split_first() else {
+        return Err("argv is empty: its first word names the program".to_owned());
+    };
+    let program = allow.find(word)?.to_owned();
+    if let Some(at) = argv.iter().position(|word| word.contains('\0')) {
+        return Err(format!("argv[{at}] has a zero byte in it"));
+    }
+    for (name, value) in &env {
+        check_variable(name, value)?;
+    }
+    if let Some(cwd) = &cwd
+        && (!cwd.starts_with('/') || cwd.contains('\0'))
+    {
+        return Err(format!("cwd takes a path from the root, given '{cwd}'"));
+    }
     Ok(Command {
         program,
         arguments: arguments.to_vec(),
-        env: written.env,
-        cwd: written.cwd,
-        timeout: written.timeout_ms.map(Duration::from_millis),
+        env,
+        cwd,
+        timeout: None,
     })
 }
 

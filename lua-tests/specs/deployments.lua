@@ -193,6 +193,17 @@ describe('claim', function()
     is_sound()
   end)
 
+  it('tells a node of what it has, and of nothing else', function()
+    fcall('lockless_register', 'n1', 4)
+    deploy('d1', 'SPEC', '1')
+    local function read_by(node) return fcall('lockless_deployment', 'd1', 'NODE', node) end
+    expect(read_by('n1')):is_error('NODE_MISMATCH')
+    claim('n1')
+    expect(read_by('n1')):has('spec', '1'):has('node_id', 'n1')
+    expect(read_by('n2')):is_error('NODE_MISMATCH')
+    expect(fcall('lockless_deployment', 'none', 'NODE', 'n1')):is_error('NO_SUCH_DEPLOYMENT')
+  end)
+
   it('never takes what is disabled, and it counts nowhere', function()
     fcall('lockless_register', 'n1', 4)
     fcall('lockless_register', 'n2', 4)

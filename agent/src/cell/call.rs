@@ -18,6 +18,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 pub struct Call {
     pub(super) function: &'static Function,
     given: Vec<(&'static str, Vec<String>)>,
+    settings: Vec<(String, String)>,
 }
 
 /// A call as an HTTP request.
@@ -41,7 +42,14 @@ impl Call {
         Self {
             function,
             given: Vec::new(),
+            settings: Vec::new(),
         }
+    }
+
+    /// The same, with one more setting of the cell to change; for `lockless_config`.
+    pub fn setting(mut self, name: &str, value: impl ToString) -> Self {
+        self.settings.push((name.to_owned(), value.to_string()));
+        self
     }
 
     /// The same, with one more argument.
@@ -90,12 +98,19 @@ impl Call {
                 out.extend(values.iter().map(|value| text(value)));
             }
         }
+        for (name, value) in &self.settings {
+            out.extend([text(name), text(value)]);
+        }
         out
     }
 
     /// The call as a gateway takes it, waiting so long for news.
     pub(super) fn request(&self, wait_ms: Option<u64>) -> Request {
-        let (method, template) = self.function.http.split_once(' ').unwrap_or(("POST", ""));
+        // What reads and changes is asked by another method when there is nothing to change.
+        let read = self.function.http_read.as_ref();
+        let line = read.filter(|_| self.settings.is_empty());
+        let line = line.unwrap_or(&self.function.http);
+        let (method, template) = line.split_once(' ').unwrap_or(("POST", ""));
         let mut path = template.to_owned();
         let mut members = Map::new();
         let mut query = Vec::new();
@@ -115,6 +130,9 @@ impl Call {
             } else {
                 members.insert(argument.name.clone(), json(argument, values));
             }
+        }
+        for (name, value) in &self.settings {
+            members.insert(name.clone(), bare(value));
         }
         if let Some(wait_ms) = wait_ms {
             members.insert("wait_ms".to_owned(), wait_ms.into());
@@ -154,11 +172,13 @@ fn one(argument: &Argument, value: &str) -> Value {
         Kind::Choice => argument.values == ["true", "false"],
         _ => argument.is_json(),
     };
-    let bare = || RawValue::from_string(value.to_owned()).and_then(serde_json::to_value);
-    match is_bare.then(bare) {
-        Some(Ok(json)) => json,
-        _ => value.into(),
-    }
+    if is_bare { bare(value) } else { value.into() }
+}
+
+/// What is JSON as it is; everything else is text.
+fn bare(value: &str) -> Value {
+    let json = RawValue::from_string(value.to_owned()).and_then(serde_json::to_value);
+    json.unwrap_or_else(|_| value.into())
 }
 
 #[cfg(test)]
@@ -225,6 +245,25 @@ mod tests {
             body: None,
         };
         assert_eq!(call.request(None), expected);
+    }
+
+    #[test]
+    fn settings_are_read_and_changed() {
+        let read = Call::new("lockless_config");
+        assert!(read.arguments().is_empty());
+        let request = read.request(None);
+        assert_eq!(
+            (request.method, request.path.as_str(), request.body),
+            ("GET", "/v1/config", None)
+        );
+        let change = read.setting("cpu_weight", 0.7).setting("mem_weight", 1.0);
+        assert_eq!(words(&change), "cpu_weight 0.7 mem_weight 1");
+        let request = change.request(None);
+        assert_eq!(request.method, "PATCH");
+        assert_eq!(
+            request.body.as_deref(),
+            Some(r#"{"cpu_weight":0.7,"mem_weight":1}"#)
+        );
     }
 
     #[test]

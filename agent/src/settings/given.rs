@@ -7,6 +7,10 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::allow::Allowed;
+use crate::deployments::Policy;
+
+/// The library's largest weight.
+pub(super) const WEIGHT_LIMIT: f64 = 1e6;
 
 /// What the agent is told, by whichever way.
 #[derive(Default, Args, Deserialize, Serialize)]
@@ -123,6 +127,35 @@ pub struct Given {
     /// Start nothing: log each job, and report it as finished
     #[arg(long, env = "LOCKLESS_DRY_RUN", num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     pub dry_run: Option<bool>,
+    /// Run deployments: claim free ones, and run what the cell says that the node has
+    #[arg(long, env = "LOCKLESS_DEPLOYMENTS", num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
+    pub deployments: Option<bool>,
+    /// Time between two claims of deployments; after one that got something the next comes after a tenth of it (default: 5000)
+    #[arg(long, env = "NODE_UNIT_SCHEDULER_INTERVAL_MS", value_parser = clap::value_parser!(u64).range(100..=3_600_000), value_name = "MS")]
+    pub claim_interval_ms: Option<u64>,
+    /// How nodes are compared when this one claims (default: the cell's claim_policy)
+    #[arg(
+        long,
+        env = "NODE_UNIT_CLAIM_POLICY",
+        value_enum,
+        value_name = "POLICY"
+    )]
+    pub claim_policy: Option<Policy>,
+    /// What the cell's cpu_weight is set to at the start
+    #[arg(long, env = "NODE_UNIT_CPU_WEIGHT", value_parser = weight, value_name = "NUMBER")]
+    pub cpu_weight: Option<f64>,
+    /// What the cell's mem_weight is set to at the start
+    #[arg(long, env = "NODE_UNIT_MEMORY_WEIGHT", value_parser = weight, value_name = "NUMBER")]
+    pub mem_weight: Option<f64>,
+    /// Where deployments' output goes, a file for each (default: logs in the state directory)
+    #[arg(long, env = "LOCKLESS_LOG_DIR", value_name = "DIR")]
+    pub log_dir: Option<PathBuf>,
+    /// When such a file is put aside and a new one begun (default: 10485760)
+    #[arg(long, env = "LOCKLESS_LOG_MAX_BYTES", value_parser = clap::value_parser!(u64).range(1024..), value_name = "BYTES")]
+    pub log_max_bytes: Option<u64>,
+    /// How many of them are kept of each deployment (default: 5)
+    #[arg(long, env = "LOCKLESS_LOG_FILES", value_parser = clap::value_parser!(u32).range(1..=1000), value_name = "N")]
+    pub log_files: Option<u32>,
     /// What to log: error, warn, info, debug, or a filter such as lockless_agent=debug (default: info)
     #[arg(long, env = "LOCKLESS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -145,6 +178,13 @@ fn allowed(path: &str) -> Result<Allowed, String> {
     Ok(Allowed { path: path.into() })
 }
 
+fn weight(text: &str) -> Result<f64, String> {
+    let weight = text.parse::<f64>().ok();
+    weight
+        .filter(|weight| (0.0..=WEIGHT_LIMIT).contains(weight))
+        .ok_or_else(|| format!("it takes a number from 0 to {WEIGHT_LIMIT}"))
+}
+
 macro_rules! first_of {
     ($over:ident, $under:ident, one: $($one:ident)*, many: $($many:ident)*) => {
         Given {
@@ -160,7 +200,8 @@ impl Given {
         first_of!(self, other,
             one: node cell redis redis_user redis_password sentinel_user sentinel_password redis_tls_ca redis_tls_cert
                 redis_tls_key gateway token_file token gateway_tls_ca max_jobs region tick_ms stop_grace_ms kill_wait_ms
-                drain_timeout_ms state_dir sample_from dry_run log log_format,
+                drain_timeout_ms state_dir sample_from dry_run deployments claim_interval_ms claim_policy cpu_weight
+                mem_weight log_dir log_max_bytes log_files log log_format,
             many: pools pairs labels allow)
     }
 }

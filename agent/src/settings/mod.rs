@@ -1,5 +1,6 @@
 //! The agent's settings: what is given, with defaults for the rest, checked.
 
+mod deploying;
 mod given;
 
 use std::fs;
@@ -13,6 +14,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 pub use self::given::{Given, LogFormat};
 use crate::allow::AllowList;
 use crate::cell::GatewaySettings;
+use crate::deployments::Deploying;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,14 +24,15 @@ Examples:
   lockless-agent --config agent.toml --print-config
       Show what it would run with
 
-A job's payload names its command: {\"argv\": [\"sleep\", \"5\"], \"env\": {}, \"cwd\": \"/tmp\", \"timeout_ms\": 60000}";
+A job's payload names its command: {\"argv\": [\"sleep\", \"5\"], \"env\": {}, \"cwd\": \"/tmp\", \"timeout_ms\": 60000}
+A deployment's SPEC as well: {\"argv\": [\"sleep\", \"5\"], \"restart\": \"always\", \"restart_backoff_ms\": 1000}";
 
 /// What the agent is started with.
 #[derive(Debug, Parser)]
 #[command(
     name = "lockless-agent",
     version,
-    about = "The node side of Lockless: heartbeats, runs and stops jobs, samples the machine",
+    about = "The node side of Lockless: heartbeats, runs and stops jobs and deployments, samples the machine",
     after_help = EXAMPLES,
     args_conflicts_with_subcommands = true
 )]
@@ -90,6 +93,8 @@ pub struct Settings {
     pub sample_from: Option<PathBuf>,
     /// Start nothing.
     pub dry_run: bool,
+    /// How it runs deployments; none: it does not.
+    pub deploying: Option<Deploying>,
 }
 
 /// How the cell is reached.
@@ -125,7 +130,12 @@ impl Settings {
                 .ok_or_else(|| format!("--pair takes two languages as src:tgt, given '{pair}'"))?;
             languages.extend([source.to_owned(), target.to_owned()]);
         }
+        let state_dir = given
+            .state_dir
+            .clone()
+            .unwrap_or_else(|| default_state_dir(&node));
         Ok(Self {
+            deploying: deploying::read(given, &state_dir)?,
             cell: given
                 .cell
                 .clone()
@@ -141,10 +151,7 @@ impl Settings {
             stop_grace: ms(given.stop_grace_ms, 5000),
             kill_wait: ms(given.kill_wait_ms, 5000),
             drain_timeout: ms(given.drain_timeout_ms, 30_000),
-            state_dir: given
-                .state_dir
-                .clone()
-                .unwrap_or_else(|| default_state_dir(&node)),
+            state_dir,
             sample_from: given.sample_from.clone(),
             dry_run: given.dry_run.unwrap_or(false),
             node,
@@ -171,8 +178,10 @@ pub fn shown(given: Given, settings: &Settings) -> Result<String, String> {
         drain_timeout_ms: millis(settings.drain_timeout),
         state_dir: Some(settings.state_dir.clone()),
         dry_run: Some(settings.dry_run),
+        deployments: Some(settings.deploying.is_some()),
         ..given
     };
+    let shown = deploying::shown(shown, settings.deploying.as_ref());
     toml::to_string(&shown).map_err(|error| format!("the settings can't be written: {error}"))
 }
 

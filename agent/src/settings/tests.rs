@@ -1,6 +1,7 @@
 use clap::CommandFactory;
 
 use super::*;
+use crate::deployments::Policy;
 
 fn read(arguments: &[&str]) -> Result<(Given, Settings), String> {
     let cli = Cli::parse_from(["lockless-agent"].iter().chain(arguments));
@@ -38,6 +39,53 @@ fn a_flag_goes_before_the_file() {
     assert_eq!(settings.tick, Some(Duration::from_millis(7)));
     assert_eq!(settings.pools, ["c"]);
     assert!(settings.allow.find("sh").is_ok());
+}
+
+#[test]
+fn deployments_are_set_up_by_the_file_too() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("agent.toml");
+    let text = "deployments = true\nclaim_interval_ms = 700\nclaim_policy = \"resource_usage\"\ncpu_weight = 0.7\nlog_files = 2\n";
+    fs::write(&path, text).expect("written");
+    let path = path.to_str().expect("text");
+    let from_file = ["--config", path, "--state-dir", "/s", "--log-files", "3"];
+    let (given, settings) = read(&from_file).expect("settings");
+    let deploying = settings.deploying.clone().expect("deployments");
+    assert_eq!(deploying.interval, Duration::from_millis(700));
+    assert_eq!(deploying.policy, Some(Policy::ResourceUsage));
+    assert_eq!(
+        (deploying.cpu_weight, deploying.mem_weight),
+        (Some(0.7), None)
+    );
+    assert_eq!(
+        (deploying.log_files, deploying.log_max_bytes),
+        (3, 10 << 20)
+    );
+    assert_eq!(deploying.log_dir, Path::new("/s/logs"));
+    let text = shown(given, &settings).expect("text");
+    let again: Given = toml::from_str(&text).expect("a file");
+    let again = Settings::new(&again).expect("settings");
+    assert_eq!(again.deploying, settings.deploying);
+    let (_, without) = read(&["--log-files", "3"]).expect("settings");
+    assert_eq!(without.deploying, None);
+}
+
+#[test]
+fn what_the_file_says_of_deployments_is_checked() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("agent.toml");
+    for (text, words) in [
+        ("claim_interval_ms = 99", "claim_interval_ms takes"),
+        ("claim_policy = \"cheapest\"", "cheapest"),
+        ("cpu_weight = -1.0", "cpu_weight takes"),
+        ("mem_weight = nan", "mem_weight takes"),
+        ("log_files = 0", "log_files takes"),
+    ] {
+        fs::write(&path, text).expect("written");
+        let refusal = read(&["--config", path.to_str().expect("text")]);
+        let refusal = refusal.err().expect(words);
+        assert!(refusal.contains(words), "{refusal}");
+    }
 }
 
 #[test]

@@ -21,6 +21,8 @@ fn help_names_every_flag_and_shows_examples() {
         "--state-dir",
         "--sample-from",
         "--dry-run",
+        "--deployments",
+        "NODE_UNIT_SCHEDULER_INTERVAL_MS",
         "Examples:",
         "\"argv\"",
     ] {

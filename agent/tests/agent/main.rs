@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod command_line;
+mod deployments;
+mod deployments_lost;
+mod deployments_set;
 mod jobs;
 mod life;
 mod outages;

@@ -14,7 +14,7 @@ const PROGRAMS: [&str; 3] = ["sleep", "sha256sum", "echo"];
 /// What runs when Ctrl-C comes has so long to end by itself.
 const DRAIN_MS: &str = "1000";
 /// More than draining, terminating, killing and the last words take.
-const STOP_TIMEOUT: Duration = Duration::from_secs(25);
+const STOP_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Agents named agent-1, agent-2 and so on.
 pub(super) struct Agents {
@@ -50,6 +50,7 @@ impl Agents {
             }
             command
                 .args(["--node", &node, "--drain-timeout-ms", DRAIN_MS])
+                .arg("--deployments")
                 .arg("--state-dir")
                 .arg(state.path().join(&node));
             for path in &allowed {

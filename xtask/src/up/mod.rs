@@ -122,7 +122,9 @@ fn how_to_call(redis_port: u16, address: &str, agents: u16) -> String {
     let fcall = format!("redis-cli -p {redis_port} FCALL");
     let cell = "1 'scheduler:{main}'";
     let (intro, lines) = if agents > 0 {
-        let intro = format!("{agents} agent(s) run what jobs name: sleep, sha256sum or echo.",);
+        let intro = format!(
+            "{agents} agent(s) run what jobs and deployments name: sleep, sha256sum or echo."
+        );
         let lines = vec![
             format!(
                 r#"curl {address}/v1/queue --json '{{"job": "job-1", "payload": {{"argv": ["sha256sum", "/etc/hostname"]}}}}'"#
@@ -132,6 +134,8 @@ fn how_to_call(redis_port: u16, address: &str, agents: u16) -> String {
                 r#"{fcall} lockless_submit {cell} job-2 '{{"argv": ["sleep", "5"], "timeout_ms": 60000}}' MEM_MB 10"#
             ),
             format!("{fcall} lockless_job {cell} job-2"),
+            format!(r#"{fcall} lockless_deploy {cell} nap SPEC '{{"argv": ["sleep", "1000"]}}'"#),
+            format!("{fcall} lockless_deployment {cell} nap"),
         ];
         (intro, lines)
     } else {

@@ -88,6 +88,26 @@ impl Cell {
         });
     }
 
+    /// Wants something run for as long as it is wanted.
+    #[track_caller]
+    pub(crate) fn deploy(&self, id: &str, spec: &serde_json::Value) {
+        self.call(&["deploy", id, "SPEC", &spec.to_string()]);
+    }
+
+    pub(crate) fn deployment(&self, id: &str) -> Fields {
+        self.fields(&["deployment", id])
+    }
+
+    /// The cell's settings.
+    pub(crate) fn settings(&self) -> Fields {
+        self.fields(&["config"])
+    }
+
+    /// The node that has a deployment.
+    pub(crate) fn node_of(&self, id: &str) -> String {
+        self.deployment(id).remove("node_id").unwrap_or_default()
+    }
+
     fn fields(&self, words: &[&str]) -> Fields {
         let Ok(Value::Array(values)) = self.try_call(words) else {
             return Fields::new();

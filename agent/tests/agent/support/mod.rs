@@ -135,6 +135,7 @@ impl World {
             .args(["--log", "debug"])
             .env("LOCKLESS_STOP_GRACE_MS", "300")
             .env("LOCKLESS_TICK_MS", "50")
+            .env("NODE_UNIT_SCHEDULER_INTERVAL_MS", "500")
             .arg("--state-dir")
             .arg(self.path(state))
             .arg("--sample-from")
@@ -147,6 +148,13 @@ impl World {
         self.agent_with(node, &[])
     }
 
+    /// An agent that runs deployments, and claims every half second.
+    pub(crate) fn deploying(&self, node: &str, arguments: &[&str]) -> Agent {
+        let mut all = vec!["--deployments"];
+        all.extend(arguments);
+        self.agent_with(node, &all)
+    }
+
     pub(crate) fn agent_with(&self, node: &str, arguments: &[&str]) -> Agent {
         let mut command = self.command(node);
         command.args(arguments);
@@ -157,7 +165,9 @@ impl World {
 /// The program, without the environment's settings.
 pub(crate) fn bare_command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockless-agent"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LOCKLESS_")) {
+    for (name, _) in std::env::vars()
+        .filter(|(name, _)| name.starts_with("LOCKLESS_") || name.starts_with("NODE_UNIT_"))
+    {
         command.env_remove(name);
     }
     command

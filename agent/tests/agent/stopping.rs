@@ -60,6 +60,7 @@ both_ways! {
         let token = token();
         world.cell.submit("j1", &format!("sleep {token}; true"), &[]);
         eventually("it runs", || alive(&token).len() == 1);
+        eventually("the agent knows", || agent.log().contains("started job=\"j1\""));
         // A guardian that is halted can't end anything, as the kernel sometimes can't.
         let shell = pid_of(alive(&token)[0], "PPid").unwrap();
         let guardian = pid_of(shell, "PPid").unwrap();

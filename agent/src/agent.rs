@@ -42,8 +42,7 @@ pub struct Agent {
     pub(crate) capacity: Capacity,
     pub(crate) books: Books,
     pub(crate) handings: Handings,
-    /// Shared by reports that may send a job back to its queue, and had alone by a tick, which may be handed it anew: a report that
-    /// is repeated because its reply got lost would otherwise be taken for a word on the new run.
+    /// Shared by those who say that a job does not run here, and had alone by a tick, which may be handed it just then.
     pub(crate) going_back: RwLock<()>,
     pub(crate) deployments: Deployments,
     /// What the collector found last, where there is one.

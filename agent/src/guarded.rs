@@ -43,6 +43,7 @@ pub struct Guarded {
     record: Record,
     pid: i32,
     grace: Duration,
+    kill_wait: Duration,
     began: Instant,
 }
 
@@ -83,6 +84,7 @@ impl Guarded {
             record,
             pid: 0,
             grace: Duration::from_millis(order.grace_ms),
+            kill_wait: Duration::from_millis(order.kill_wait_ms),
             began: Instant::now(),
         };
         match guarded.give(&order).await {
@@ -138,15 +140,33 @@ impl Guarded {
         self.guardian.wait().await
     }
 
-    /// How the command ended, after [`Self::ended`]; all that it wrote is where it should be.
+    /// How the command ended, after [`Self::ended`]; all that it wrote is where it should be. Takes as long as it takes to have
+    /// nothing left of it.
     pub async fn ending(mut self) -> Ending {
+        loop {
+            if let Some(ending) = self.try_ending().await {
+                return ending;
+            }
+            tracing::error!(
+                of = self.record.job,
+                "a guardian was lost, and what it guarded can't be ended"
+            );
+        }
+    }
+
+    /// The same, but none if the guardian was lost and what it guarded could not be ended in time: then it is still recorded,
+    /// and this may be called again.
+    pub async fn try_ending(&mut self) -> Option<Ending> {
         let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (exit_code, signal) = match self.next_word().await {
             Some(Said::Ended { exit_code, signal }) => (exit_code, signal),
             _ => {
                 // Someone killed the guardian: what it guarded is on its own.
-                let (record, grace) = (self.record.clone(), self.grace);
-                let _ = spawn_blocking(move || leftovers::end(&record, grace)).await;
+                let (record, grace, kill_wait) = (self.record.clone(), self.grace, self.kill_wait);
+                let ending = spawn_blocking(move || leftovers::end(&record, grace, kill_wait));
+                if !ending.await.unwrap_or(false) {
+                    return None;
+                }
                 (None, None)
             }
         };
@@ -154,11 +174,11 @@ impl Guarded {
             self.reader.abort();
         }
         self.state.remove(&self.record.run);
-        Ending {
+        Some(Ending {
             exit_code,
             signal,
             ms,
-        }
+        })
     }
 }
 

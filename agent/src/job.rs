@@ -101,9 +101,15 @@ async fn carry_out(
             Report::of_stop(stop, item.source, None)
         });
     }
-    shorten_limit(agent, item, command.timeout).await;
-    // Nothing may run that is not in the books.
+    tokio::select! {
+        () = shorten_limit(agent, item, command.timeout) => {}
+        Ok(()) = wishes.changed() => {}
+    }
+    // Nothing may run that is not in the books. Whoever wants it stopped from here on waits for it, so that is looked at after.
     agent.books.note_processes(number, true);
+    if let Some(stop) = *wishes.borrow_and_update() {
+        return Report::of_stop(stop, item.source, None);
+    }
     let own = [
         ("LOCKLESS_JOB_ID", item.job.clone()),
         ("LOCKLESS_ATTEMPT", item.attempt.to_string()),
@@ -140,12 +146,14 @@ async fn watch_over(
 ) -> Option<Report> {
     let limit = Instant::now() + timeout.unwrap_or(NEVER);
     let mut cause = None;
+    let mut is_asked = false;
     let mut give_up_at = None;
     loop {
         tokio::select! {
             _ = guarded.ended() => break,
             Ok(()) = wishes.changed() => {
                 if let Some(stop) = *wishes.borrow_and_update() {
+                    is_asked |= stop == Stop::Asked;
                     cause = match cause {
                         Some(Cause::Limit) if stop == Stop::Asked => cause,
                         _ => Some(Cause::Wish(stop)),
@@ -155,7 +163,7 @@ async fn watch_over(
             () = sleep_until(limit), if cause.is_none() => cause = Some(Cause::Limit),
             () = sleep_until(give_up_at.unwrap_or(limit)), if give_up_at.is_some() => {
                 tracing::error!(job = item.job, pid = guarded.pid(), "its processes can't be ended");
-                if cause == Some(Cause::Wish(Stop::Asked)) {
+                if is_asked {
                     tell_that_it_can_not_be_stopped(agent, item).await;
                 }
                 give_up_at = Some(Instant::now() + agent.settings.stop_grace + agent.settings.kill_wait);
@@ -170,7 +178,21 @@ async fn watch_over(
                 Some(Instant::now() + agent.settings.stop_grace + agent.settings.kill_wait);
         }
     }
-    let ending = guarded.ending().await;
+    let mut is_stuck = false;
+    let ending = loop {
+        if let Some(ending) = guarded.try_ending().await {
+            break ending;
+        }
+        is_stuck = true;
+        tracing::error!(
+            job = item.job,
+            "its guardian was lost, and its processes can't be ended"
+        );
+        tell_that_it_can_not_be_stopped(agent, item).await;
+    };
+    if is_stuck && cause.is_none() {
+        cause = wishes.borrow().map(Cause::Wish);
+    }
     let outcome = Outcome::new(ending, &tail.lock().unwrap_or_else(PoisonError::into_inner));
     tracing::info!(
         job = item.job,
@@ -208,6 +230,7 @@ fn report(
 async fn tell_that_it_can_not_be_stopped(agent: &Agent, item: &Item) {
     let call = Call::new("lockless_stopped")
         .with("job", &item.job)
+        .with("attempt", item.attempt)
         .with("outcome", "failed");
     if let Err(trouble) = agent.node.say_in(item.epoch, call).await {
         tracing::debug!(
@@ -232,6 +255,7 @@ async fn shorten_limit(agent: &Agent, item: &Item, timeout: Option<Duration>) {
     }
     let call = Call::new("lockless_extend")
         .with("job", &item.job)
+        .with("attempt", item.attempt)
         .with("ms", ms);
     if let Err(trouble) = agent.node.say_in(item.epoch, call).await {
         tracing::debug!(

@@ -11,17 +11,15 @@ use crate::guard::processes::{Identity, all, boot_id, descendants, has_variable}
 use crate::state::{RUN_VARIABLE, Record, StateDir};
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long killed processes have to be gone.
-const KILL_WAIT: Duration = Duration::from_secs(5);
 
 /// Ends all that the records name, and forgets those of which nothing is left. Says how many runs were still alive.
-pub(crate) fn end_all(state: &StateDir, grace: Duration) -> usize {
+pub(crate) fn end_all(state: &StateDir, grace: Duration, kill_wait: Duration) -> usize {
     let mut found = 0;
     for record in state.records() {
         if !processes_of(&record).is_empty() {
             found += 1;
         }
-        if end(&record, grace) {
+        if end(&record, grace, kill_wait) {
             state.remove(&record.run);
         } else {
             tracing::error!(
@@ -34,10 +32,11 @@ pub(crate) fn end_all(state: &StateDir, grace: Duration) -> usize {
 }
 
 /// Ends one run: terminate and wait, then kill and wait. Says whether nothing of it is left.
-pub(crate) fn end(record: &Record, grace: Duration) -> bool {
+pub(crate) fn end(record: &Record, grace: Duration, kill_wait: Duration) -> bool {
     let kill_at = Instant::now() + grace;
-    let give_up_at = kill_at + KILL_WAIT;
+    let give_up_at = kill_at + kill_wait;
     let mut is_first = true;
+    let mut is_killed = false;
     loop {
         let family = processes_of(record);
         if family.is_empty() {
@@ -56,10 +55,11 @@ pub(crate) fn end(record: &Record, grace: Duration) -> bool {
                 Signal::SIGTERM,
             );
             is_first = false;
-        } else if now >= give_up_at {
+        } else if is_killed && now >= give_up_at {
             return false;
         } else if now >= kill_at {
             signal(family.iter(), Signal::SIGKILL);
+            is_killed = true;
         }
         sleep(LOOK_EVERY);
     }
@@ -108,6 +108,7 @@ mod tests {
     use crate::guard::processes::Process;
 
     const GRACE: Duration = Duration::from_millis(100);
+    const KILL_WAIT: Duration = Duration::from_secs(5);
     const GONE: Identity = Identity {
         pid: i32::MAX,
         started: 0,
@@ -134,7 +135,15 @@ mod tests {
     #[test]
     fn a_process_that_ignores_being_asked_is_killed() {
         let (mut child, identity) = started("trap '' TERM; while :; do sleep 0.05; done", "left-1");
-        assert!(end(&record("left-1", Some(identity)), GRACE));
+        assert!(end(&record("left-1", Some(identity)), GRACE, KILL_WAIT));
+        assert!(!child.wait().expect("waited").success());
+    }
+
+    #[test]
+    fn nobody_gives_up_before_having_killed() {
+        let (mut child, identity) = started("trap '' TERM; while :; do sleep 0.05; done", "left-4");
+        let none = Duration::ZERO;
+        end(&record("left-4", Some(identity)), none, none);
         assert!(!child.wait().expect("waited").success());
     }
 
@@ -145,12 +154,12 @@ mod tests {
             started: identity.started - 1,
             ..identity
         };
-        assert!(end(&record("left-2", Some(earlier)), GRACE));
+        assert!(end(&record("left-2", Some(earlier)), GRACE, KILL_WAIT));
         let other_boot = Record {
             boot_id: "another".to_owned(),
             ..record("someone-else", Some(identity))
         };
-        assert!(end(&other_boot, GRACE));
+        assert!(end(&other_boot, GRACE, KILL_WAIT));
         assert!(identity.is_alive());
         child.kill().expect("killed");
         child.wait().expect("waited");
@@ -167,7 +176,7 @@ mod tests {
             assert!(begin.elapsed() < Duration::from_secs(30), "nobody left");
             sleep(LOOK_EVERY);
         }
-        assert!(end(&record("left-3", None), GRACE));
+        assert!(end(&record("left-3", None), GRACE, KILL_WAIT));
         assert!(!all().iter().any(is_away));
         assert!(!child.wait().expect("waited").success());
     }

@@ -52,8 +52,8 @@ pub async fn run(settings: Settings) -> Result<(), String> {
     let mut signals =
         Signals::new().map_err(|error| format!("signals can't be listened for: {error}"))?;
     let state = Arc::new(StateDir::open(&settings.state_dir)?);
-    let (left_in, grace) = (Arc::clone(&state), settings.stop_grace);
-    let left = spawn_blocking(move || leftovers::end_all(&left_in, grace))
+    let (left_in, grace, kill_wait) = (Arc::clone(&state), settings.stop_grace, settings.kill_wait);
+    let left = spawn_blocking(move || leftovers::end_all(&left_in, grace, kill_wait))
         .await
         .unwrap_or_default();
     if left > 0 {
@@ -191,13 +191,18 @@ async fn end(
     .await;
     tasks.shutdown().await;
     agent.books.stop_all(Stop::Shutdown);
-    let mut are_gone = end_processes(agent).await;
+    end_processes(agent).await;
     agent.deployments.close();
-    are_gone &= end_deployments(agent).await;
+    end_deployments(agent).await;
     let is_heard = timeout(LAST_WORDS, agent.books.is_empty()).await.is_ok();
     beside.shutdown().await;
     let is_out = leave(agent).await;
-    if !are_gone {
+    // What took too long above may be gone by now.
+    let is_left = agent.books.count_alive() > 0
+        || timeout(Duration::ZERO, agent.deployments.are_gone())
+            .await
+            .is_err();
+    if is_left {
         return Err("some processes could not be ended; their guardians go on trying".to_owned());
     }
     if is_heard && is_out {
@@ -222,16 +227,14 @@ async fn work_is_done(agent: &Agent) {
     let _ = timeout(LAST_WORDS, agent.books.is_empty()).await;
 }
 
-/// Waits for processes that were told to end. Says whether all are gone.
-async fn end_processes(agent: &Agent) -> bool {
-    let time = time_to_end(agent);
-    timeout(time, agent.books.has_no_processes()).await.is_ok()
+/// Waits for processes that were told to end, as long as that should take.
+async fn end_processes(agent: &Agent) {
+    let _ = timeout(time_to_end(agent), agent.books.has_no_processes()).await;
 }
 
 /// The same for deployments.
-async fn end_deployments(agent: &Agent) -> bool {
-    let time = time_to_end(agent);
-    timeout(time, agent.deployments.are_gone()).await.is_ok()
+async fn end_deployments(agent: &Agent) {
+    let _ = timeout(time_to_end(agent), agent.deployments.are_gone()).await;
 }
 
 fn time_to_end(agent: &Agent) -> Duration {

@@ -3,13 +3,12 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
 use lockless_agent::settings::{Cli, Command, Given, LogFormat, Settings, shown};
 use lockless_agent::{guard, life};
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::from_words(std::env::args_os()).unwrap_or_else(|error| error.exit());
     if let Some(Command::Guard) = cli.command {
         return guard::run();
     }
@@ -23,6 +22,9 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), String> {
+    // Jobs run as the same user: they are kept from reading the token and the passwords in this process.
+    nix::sys::prctl::set_dumpable(false)
+        .map_err(|error| format!("this process can't be closed to others: {error}"))?;
     let is_print = cli.print_config;
     let given = cli.read()?;
     let settings = Settings::new(&given)?;

@@ -1,6 +1,7 @@
 //! What a guardian is told to run: a command, with the variables that every command gets.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::guard::words::Order;
 use crate::payload::Command;
@@ -24,11 +25,13 @@ pub(crate) fn order(settings: &Settings, command: &Command, own: [(&str, String)
     ];
     let own = own.into_iter().chain(place);
     env.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     Order {
         program: command.program.clone(),
         arguments: command.arguments.clone(),
         env,
         cwd: command.cwd.clone(),
-        grace_ms: u64::try_from(settings.stop_grace.as_millis()).unwrap_or(u64::MAX),
+        grace_ms: ms(settings.stop_grace),
+        kill_wait_ms: ms(settings.kill_wait),
     }
 }

@@ -14,6 +14,8 @@ use crate::pace::Backoff;
 
 /// The longest reason that the library takes.
 const REASON_BYTES: usize = 1024;
+/// A result that has to be shorter than this is left out: it says next to nothing.
+const SHORTEST_RESULT_BYTES: usize = 128;
 
 /// The last word on a run.
 #[derive(Debug)]
@@ -45,14 +47,11 @@ impl Report {
     pub(crate) async fn deliver(&self, agent: &Agent, item: &Item) {
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
         let mut complaints = Complaints::about("the report of a job");
-        let _no_tick = agent.going_back.read().await;
+        // What a gateway finds too long for this report says little about others.
+        let mut own_limit = usize::MAX;
         loop {
-            let limit = agent.result_limit();
-            let trouble = match agent
-                .node
-                .say_in(item.epoch, self.call(&item.job, limit))
-                .await
-            {
+            let limit = agent.result_limit().min(own_limit);
+            let trouble = match agent.node.say_in(item.epoch, self.call(item, limit)).await {
                 Ok(_) => return complaints.clear(),
                 Err(trouble) => trouble,
             };
@@ -60,8 +59,13 @@ impl Report {
                 agent.set_result_limit(shorter);
                 continue;
             }
-            if !trouble.may_pass() {
-                // The cell knows better by now: the job was settled, or is someone else's.
+            if let Some(shorter) = half_the_limit(&trouble, limit) {
+                own_limit = shorter;
+                continue;
+            }
+            if !is_worth_another_try(&trouble) {
+                // The cell knows better by now: the job was settled, or is someone else's. Or no gateway takes it, and the cell
+                // settles the job when its time is up.
                 tracing::warn!(job = item.job, "its report was not taken: {trouble}");
                 return;
             }
@@ -70,12 +74,14 @@ impl Report {
         }
     }
 
-    fn call(&self, job: &str, limit_bytes: usize) -> Call {
-        let complete = |status: &str| {
-            Call::new("lockless_complete")
-                .with("job", job)
-                .with("status", status)
+    /// Said of this run: one that is repeated because its reply got lost changes nothing of the job's next one.
+    fn call(&self, item: &Item, limit_bytes: usize) -> Call {
+        let of_this_run = |function| {
+            Call::new(function)
+                .with("job", &item.job)
+                .with("attempt", item.attempt)
         };
+        let complete = |status: &str| of_this_run("lockless_complete").with("status", status);
         match self {
             Self::Finished(outcome) => {
                 complete("finished").maybe("result", outcome.json(limit_bytes))
@@ -88,9 +94,7 @@ impl Report {
                         .and_then(|outcome| outcome.json(limit_bytes)),
                 )
             }
-            Self::Stopped => Call::new("lockless_stopped")
-                .with("job", job)
-                .with("outcome", "ok"),
+            Self::Stopped => of_this_run("lockless_stopped").with("outcome", "ok"),
             Self::DryRun => complete("finished").with("result", r#"{"dry_run":true}"#),
         }
     }
@@ -107,6 +111,28 @@ fn shorter_limit(trouble: &Trouble, limit_bytes: usize) -> Option<usize> {
     }
     let named = sentence.split(' ').find_map(|word| word.parse().ok());
     Some(named.filter(|named| *named < limit_bytes).unwrap_or(0))
+}
+
+/// Whoever waits for ever with a report keeps its slot, and later runs of the job, for ever.
+fn is_worth_another_try(trouble: &Trouble) -> bool {
+    trouble.may_pass() && !matches!(trouble, Trouble::Unfit { .. })
+}
+
+/// The next limit to try, if a gateway found the whole request too long; it does not say by how much.
+fn half_the_limit(trouble: &Trouble, limit_bytes: usize) -> Option<usize> {
+    let is_too_long = matches!(
+        trouble,
+        Trouble::Unfit {
+            is_too_long: true,
+            ..
+        }
+    );
+    let half = limit_bytes / 2;
+    (is_too_long && limit_bytes > 0).then_some(if half < SHORTEST_RESULT_BYTES {
+        0
+    } else {
+        half
+    })
 }
 
 fn shortened(reason: &str) -> &str {
@@ -141,6 +167,31 @@ mod tests {
         );
         assert_eq!(
             shorter_limit(&Trouble::Away("away".to_owned()), 65536),
+            None
+        );
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_is_tried_ever_shorter_and_at_last_without_a_result() {
+        let unfit = |is_too_long| Trouble::Unfit {
+            is_too_long,
+            sentence: "413".to_owned(),
+        };
+        let mut limits = vec![65536];
+        while let Some(next) = half_the_limit(&unfit(true), limits[limits.len() - 1]) {
+            limits.push(next);
+        }
+        assert_eq!(
+            limits,
+            [
+                65536, 32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 0
+            ]
+        );
+        assert_eq!(half_the_limit(&unfit(false), 65536), None);
+        assert!(!is_worth_another_try(&unfit(true)) && !is_worth_another_try(&unfit(false)));
+        assert!(is_worth_another_try(&Trouble::Refused("403".to_owned())));
+        assert_eq!(
+            half_the_limit(&Trouble::Away("away".to_owned()), 65536),
             None
         );
     }

@@ -2,10 +2,10 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde::{Deserialize, Serialize};
 
 use crate::guard::processes::{Identity, boot_id};
@@ -15,6 +15,8 @@ pub const RUN_VARIABLE: &str = "LOCKLESS_RUN";
 
 /// The name of a record that is being written, before the run's.
 const FRESH: &str = "fresh";
+/// The bit of a directory in which everyone may remove only what is theirs, as in `/tmp`.
+const STICKY: u32 = 0o1000;
 
 /// What runs, as far as is needed to find it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,20 +50,12 @@ impl StateDir {
             .mode(0o700)
             .create(path)
             .map_err(cannot)?;
-        // Records say what is to be killed: nobody else may write them.
-        let (dir, own) = (
-            fs::metadata(path).map_err(cannot)?,
-            fs::metadata("/proc/self").map_err(cannot)?,
-        );
-        if dir.uid() != own.uid() || dir.mode() & 0o022 != 0 {
-            return Err(format!(
-                "--state-dir {shown} belongs to another user, or others may write into it: name another one, or chmod 700 it"
-            ));
-        }
+        check_place(path, rustix::process::geteuid().as_raw())?;
         let file = File::options()
             .create(true)
             .truncate(false)
             .write(true)
+            .custom_flags(OFlag::O_NOFOLLOW.bits())
             .open(path.join("lock"))
             .map_err(cannot)?;
         let lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -152,6 +146,39 @@ impl StateDir {
     }
 }
 
+/// Records say what is to be killed: nobody else may write them, or lead the agent elsewhere. So the directory is the user's
+/// own and no link, and so is each one above it, up to one that is root's or where everyone can touch only what is theirs.
+fn check_place(path: &Path, user: u32) -> Result<(), String> {
+    let cannot =
+        |error: io::Error| format!("--state-dir {} can't be used: {error}", path.display());
+    let path = std::path::absolute(path).map_err(cannot)?;
+    for place in path.ancestors() {
+        let dir = fs::symlink_metadata(place).map_err(cannot)?;
+        let may_others_write = dir.mode() & 0o022 != 0;
+        let is_safe_above = if dir.is_dir() && may_others_write {
+            dir.mode() & STICKY != 0
+        } else {
+            dir.uid() == 0
+        };
+        if place != path && is_safe_above {
+            break;
+        }
+        if dir.is_symlink() {
+            return Err(format!(
+                "--state-dir: {} is a link: name the directory itself",
+                place.display()
+            ));
+        }
+        if dir.uid() != user || may_others_write {
+            return Err(format!(
+                "--state-dir: {} belongs to another user, or others may write into it: name another one, or chmod 700 it",
+                place.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
 impl Record {
     /// The record of a run whose command is yet to start.
     pub fn new(run: String, job: String, guardian: Identity) -> Self {
@@ -206,5 +233,30 @@ mod tests {
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).expect("chmod");
         let refusal = StateDir::open(dir.path()).expect_err("open to all");
         assert!(refusal.contains("chmod 700"), "{refusal}");
+        let below = StateDir::open(&dir.path().join("below")).expect_err("in one open to all");
+        assert!(below.contains("chmod 700"), "{below}");
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (place, link) = (dir.path().join("place"), dir.path().join("link"));
+        fs::create_dir(&place).expect("made");
+        std::os::unix::fs::symlink(&place, &link).expect("linked");
+        let refusal = StateDir::open(&link).expect_err("a link");
+        assert!(refusal.contains("is a link"), "{refusal}");
+        let elsewhere = dir.path().join("elsewhere");
+        std::os::unix::fs::symlink(&elsewhere, place.join("lock")).expect("linked");
+        StateDir::open(&place).expect_err("its lock is a link");
+        assert!(!elsewhere.exists());
+    }
+
+    #[test]
+    fn a_directory_of_another_user_is_refused() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let user = dir.path().metadata().expect("metadata").uid();
+        check_place(dir.path(), user).expect("one's own");
+        let refusal = check_place(dir.path(), user + 1).expect_err("another's");
+        assert!(refusal.contains("another user"), "{refusal}");
     }
 }

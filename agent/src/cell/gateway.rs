@@ -218,11 +218,15 @@ fn read(status: StatusCode, body: &[u8]) -> Result<Value, Trouble> {
     let sentence = format!("the gateway answered {status} {code} {detail}")
         .trim_end()
         .to_owned();
-    let may_pass = status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT;
-    Err(if may_pass {
-        Trouble::Away(sentence)
-    } else {
-        Trouble::Refused(sentence)
+    Err(match status {
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Trouble::Away(sentence),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Trouble::Refused(sentence),
+        _ if status.is_client_error() => Trouble::Unfit {
+            is_too_long: status == StatusCode::PAYLOAD_TOO_LARGE,
+            sentence,
+        },
+        _ if status.is_server_error() => Trouble::Away(sentence),
+        _ => Trouble::Refused(sentence),
     })
 }
 
@@ -233,4 +237,37 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
         deepest = source;
     }
     deepest.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_says_whether_the_same_call_may_be_taken_later() {
+        for (status, expected) in [
+            (400, "unfit"),
+            (401, "refused"),
+            (403, "refused"),
+            (404, "unfit"),
+            (408, "away"),
+            (413, "too long"),
+            (415, "unfit"),
+            (429, "away"),
+            (500, "away"),
+            (503, "away"),
+        ] {
+            let status = StatusCode::from_u16(status).expect("a status");
+            let kind = match read(status, b"").expect_err("no reply") {
+                Trouble::Library { .. } => "library",
+                Trouble::Away(_) => "away",
+                Trouble::Refused(_) => "refused",
+                Trouble::Unfit {
+                    is_too_long: true, ..
+                } => "too long",
+                Trouble::Unfit { .. } => "unfit",
+            };
+            assert_eq!(kind, expected, "{status}");
+        }
+    }
 }

@@ -37,6 +37,14 @@ pub enum Trouble {
     /// The agent's settings are wrong: it is not let in, or the cell is not served there.
     #[error("{0}")]
     Refused(String),
+    /// The gateway does not take this call as it is. Another one may be taken, or another gateway may take its place.
+    #[error("{sentence}")]
+    Unfit {
+        /// Whether it would take a shorter one.
+        is_too_long: bool,
+        /// What it answered.
+        sentence: String,
+    },
 }
 
 impl Trouble {
@@ -52,7 +60,7 @@ impl Trouble {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Library { code, .. } => code == "CELL_MOVING",
-            Self::Away(_) | Self::Refused(_) => true,
+            Self::Away(_) | Self::Refused(_) | Self::Unfit { .. } => true,
         }
     }
 }

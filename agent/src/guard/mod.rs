@@ -18,10 +18,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::Pid;
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, wait};
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::flag;
 
@@ -110,21 +109,27 @@ fn start(order: &Order) -> io::Result<i32> {
     i32::try_from(child.id()).map_err(io::Error::other)
 }
 
-/// Returns how the command ended, when neither it nor anything it started is left.
+/// Between waits that fail for a reason that should not be.
+const WAIT_AGAIN: Duration = Duration::from_millis(50);
+
+/// Returns how the command ended, when neither it nor anything it started is left: only that there are no children ends the
+/// wait. Ends by real-time signals count too, which not every wait understands.
 fn wait_for_all(leader: i32, ask: &Sender<()>) -> io::Result<ExitStatus> {
     let mut ended = None;
     loop {
-        let (pid, raw) = match waitpid(None::<Pid>, None) {
-            Ok(WaitStatus::Exited(pid, code)) => (pid, (code & 0xff) << 8),
-            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, signal as i32),
-            Ok(_) | Err(Errno::EINTR) => continue,
-            Err(Errno::ECHILD) => {
+        let (pid, status) = match wait(WaitOptions::empty()) {
+            Ok(Some(waited)) => waited,
+            Err(Errno::CHILD) => {
                 return ended.ok_or_else(|| io::Error::other("the command was never seen to end"));
             }
-            Err(error) => return Err(error.into()),
+            Ok(None) | Err(Errno::INTR) => continue,
+            Err(_) => {
+                thread::sleep(WAIT_AGAIN);
+                continue;
+            }
         };
-        if pid.as_raw() == leader {
-            ended = Some(ExitStatus::from_raw(raw));
+        if pid.as_raw_nonzero().get() == leader {
+            ended = Some(ExitStatus::from_raw(status.as_raw()));
             // Whatever it left behind ends with it.
             let _ = ask.send(());
         }

@@ -18,6 +18,8 @@ pub struct Order {
     pub cwd: Option<String>,
     /// How long it has between being asked to end and being killed.
     pub grace_ms: u64,
+    /// How long what was killed has to be gone, where the agent itself has to kill it.
+    pub kill_wait_ms: u64,
 }
 
 /// What a guardian tells.

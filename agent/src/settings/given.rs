@@ -118,7 +118,7 @@ pub struct Given {
     /// Time that running jobs have to end by themselves at SIGTERM (default: 30000)
     #[arg(long, env = "LOCKLESS_DRAIN_TIMEOUT_MS", value_parser = clap::value_parser!(u64).range(0..=86_400_000), value_name = "MS")]
     pub drain_timeout_ms: Option<u64>,
-    /// Where running jobs are recorded; each agent needs its own (default: $XDG_RUNTIME_DIR/lockless-agent/NODE, or the same in /tmp)
+    /// Where running jobs are recorded; each agent needs its own (default: NODE in $RUNTIME_DIRECTORY or $XDG_RUNTIME_DIR/lockless-agent, or else below /tmp)
     #[arg(long, env = "LOCKLESS_STATE_DIR", value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// Read samples from this JSON file (mem, used_mb, total_mb, avail_mb, swap, cpu, gpu_used_mb, gpu_total_mb) instead of taking them

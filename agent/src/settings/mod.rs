@@ -3,11 +3,14 @@
 mod deploying;
 mod given;
 
+use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use lockless_client::backend::RedisSettings;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -106,6 +109,20 @@ pub enum Way {
 }
 
 impl Cli {
+    /// Reads the command line, the program's name first, and the variables.
+    pub fn from_words<Word: Into<OsString> + Clone>(
+        words: impl IntoIterator<Item = Word>,
+    ) -> Result<Self, clap::Error> {
+        let matches = Self::command().try_get_matches_from(words)?;
+        if matches.value_source("token") == Some(ValueSource::CommandLine) {
+            return Err(Self::command().error(
+                ErrorKind::ArgumentConflict,
+                "--token is not taken as a flag, because everyone on the machine can read those: use --token-file or LOCKLESS_TOKEN",
+            ));
+        }
+        Self::from_arg_matches(&matches)
+    }
+
     /// What flags, variables and the file say together.
     pub fn read(self) -> Result<Given, String> {
         let Some(path) = &self.config else {
@@ -113,9 +130,18 @@ impl Cli {
         };
         let cannot = |why: String| format!("--config {} can't be used: {why}", path.display());
         let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
-        let file = toml::from_str(&text).map_err(|error| cannot(format!("{error}")))?;
+        let file = toml::from_str(&text).map_err(|error| cannot(mistake(&text, &error)))?;
         Ok(self.given.or(file))
     }
+}
+
+/// What is wrong and where, without the line itself, which may hold a secret.
+fn mistake(text: &str, error: &toml::de::Error) -> String {
+    let at = error.span().map_or(0, |span| span.start);
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|one| *one != '\n').count() + 1;
+    format!("line {line}, column {column}: {}", error.message())
 }
 
 impl Settings {
@@ -237,14 +263,19 @@ fn machine_name() -> Result<String, String> {
 
 fn default_state_dir(node: &str) -> PathBuf {
     let name = utf8_percent_encode(node, NON_ALPHANUMERIC).to_string();
-    match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(dir) if Path::new(&dir).is_dir() => Path::new(&dir).join("lockless-agent").join(name),
-        _ => {
-            let user = fs::metadata("/proc/self")
-                .map_or(0, |own| std::os::unix::fs::MetadataExt::uid(&own));
-            PathBuf::from(format!("/tmp/lockless-agent-{user}")).join(name)
-        }
+    let usable = |variable: &str| {
+        let dir = PathBuf::from(std::env::var_os(variable)?);
+        dir.is_absolute().then_some(dir).filter(|dir| dir.is_dir())
+    };
+    // The service manager's own directory for this service goes before the one of the user.
+    if let Some(dir) = usable("RUNTIME_DIRECTORY") {
+        return dir.join(name);
     }
+    if let Some(dir) = usable("XDG_RUNTIME_DIR") {
+        return dir.join("lockless-agent").join(name);
+    }
+    let user = rustix::process::geteuid().as_raw();
+    PathBuf::from(format!("/tmp/lockless-agent-{user}")).join(name)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use clap::CommandFactory;
+use std::path::Path;
 
 use super::*;
 use crate::deployments::Policy;
@@ -130,4 +130,35 @@ fn no_secret_is_shown_and_what_is_shown_can_be_read() {
     );
     let again: Given = toml::from_str(&text).expect("a file");
     assert_eq!(again.node.as_deref(), Some(settings.node.as_str()));
+}
+
+#[test]
+fn a_token_is_not_taken_as_a_flag() {
+    for words in [&["--token", "hunter2"][..], &["--token=hunter2"]] {
+        let refusal = Cli::from_words(["lockless-agent"].iter().chain(words));
+        let refusal = refusal.expect_err("a flag").to_string();
+        assert!(
+            refusal.contains("--token-file") && !refusal.contains("hunter2"),
+            "{refusal}"
+        );
+    }
+}
+
+#[test]
+fn a_mistake_in_the_file_is_placed_without_showing_its_line() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("agent.toml");
+    for (text, place) in [
+        ("node = \"n\"\ntoken = \"hunter2\" x\n", "line 2, column"),
+        ("redis_password = \"hunter2\n", "line 1, column"),
+        ("max_jobs = 1\ntokens = \"hunter2\"", "line 2, column 1:"),
+    ] {
+        fs::write(&path, text).expect("written");
+        let refusal = read(&["--config", path.to_str().expect("text")]);
+        let refusal = refusal.err().expect(place);
+        assert!(
+            refusal.contains(place) && !refusal.contains("hunter2"),
+            "{refusal}"
+        );
+    }
 }

@@ -130,3 +130,20 @@ both_ways! {
         assert!(agent.wait_for_end(), "{}", agent.log());
     }
 }
+
+#[test]
+fn a_result_that_a_gateway_finds_too_long_is_shortened_until_it_is_taken() {
+    let world = World::by_gateway_with(&["--max-body-bytes", "2000"]);
+    let _agent = world.agent("n1");
+    let script = "i=0; while test $i -lt 1000; do echo line $i; i=$((i+1)); done";
+    world.cell.submit("j1", script, &[]);
+    let result = world.cell.result("j1", "finished");
+    let output = result["output"].as_str().unwrap();
+    assert!(
+        output.ends_with("line 999\n") && output.len() > 500,
+        "{output}"
+    );
+    assert_eq!(result["truncated"], true);
+    world.cell.submit("j2", "echo short", &[]);
+    assert_eq!(world.cell.result("j2", "finished")["output"], "short\n");
+}

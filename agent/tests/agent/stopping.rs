@@ -64,6 +64,7 @@ both_ways! {
         let token = token();
         world.cell.submit("j1", &format!("sleep {token}; true"), &[]);
         eventually("it runs", || alive(&token).len() == 1);
+        eventually("the agent knows", || agent.log().contains("started job=\"j1\""));
         // A guardian that is halted can't end anything, as the kernel sometimes can't.
         let shell = pid_of(alive(&token)[0], "PPid").unwrap();
         let guardian = pid_of(shell, "PPid").unwrap();
@@ -107,4 +108,37 @@ fn a_job_whose_guardian_was_killed_is_ended_all_the_same() {
         .unwrap();
     assert!(reason.contains("unknown how"), "{reason}");
     assert!(alive(&token).is_empty());
+}
+
+#[test]
+fn a_command_that_a_real_time_signal_ends_takes_with_it_what_it_started() {
+    let world = World::new(Way::Redis);
+    let _agent = world.agent("n1");
+    let token = token();
+    let script = format!("(setsid env -i sleep {token} &); sleep 0.1; kill -34 $$");
+    world.cell.submit("j1", &script, &["RETRIES", "0"]);
+    assert_eq!(world.cell.result("j1", "failed")["signal"], 34);
+    assert!(alive(&token).is_empty());
+}
+
+#[test]
+fn a_job_goes_on_when_a_real_time_signal_ends_one_that_it_left_alone() {
+    let world = World::new(Way::Redis);
+    let _agent = world.agent("n1");
+    let (number, gate) = (world.path("number"), world.path("gate"));
+    let script = format!(
+        "(setsid sh -c 'echo $$ > {0}.fresh; mv {0}.fresh {0}; kill -34 $$' &); while ! test -e {1}; do sleep 0.05; done; echo through",
+        number.display(),
+        gate.display()
+    );
+    world.cell.submit("j1", &script, &["RETRIES", "0"]);
+    eventually("it began", || number.exists());
+    let number: i32 = std::fs::read_to_string(&number)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    eventually("it was waited for", || pid_of(number, "PPid").is_none());
+    std::fs::write(&gate, "").unwrap();
+    assert_eq!(world.cell.result("j1", "finished")["output"], "through\n");
 }

@@ -80,6 +80,13 @@ impl World {
         world
     }
 
+    /// A world whose gateway has these settings.
+    pub(crate) fn by_gateway_with(more: &[&str]) -> Self {
+        let mut world = Self::new(Way::Redis);
+        world.gateway = Some(start_gateway(&world.server.url(), more));
+        world
+    }
+
     /// Ends the server as a crash would, and starts it again where it was.
     pub(crate) fn restart_server(&mut self, away: impl FnOnce()) {
         let port = self.server.port();

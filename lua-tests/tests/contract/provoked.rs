@@ -154,6 +154,7 @@ pub(crate) const ROWS: &[Row] = &[
     ),
     ("undeploy", "NO_SUCH_DEPLOYMENT", &[N1, D], "e"),
     ("deployment", "NO_SUCH_DEPLOYMENT", &[N1, D], "e"),
+    ("deployment", "NODE_MISMATCH", &[N1, D], "d NODE n1"),
     ("claim", "UNKNOWN_NODE", &[N1, D], "n2"),
     ("claim", "STALE_NODE", &LOST, "n1"),
     ("retry", "NO_SUCH_JOB", &[N1], "j"),

@@ -1,30 +1,35 @@
 //! Which programs jobs may run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 /// One program, as the configuration names it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allowed {
     /// Where it is, from the root of the file system.
     pub path: PathBuf,
+    /// Variables that a payload may set for it although they can make a program run something else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
 }
 
 /// The programs that jobs may run, by the names that a payload may call them.
 #[derive(Debug, Default)]
 pub struct AllowList {
     by_name: BTreeMap<String, PathBuf>,
+    variables: BTreeMap<PathBuf, BTreeSet<String>>,
 }
 
 impl AllowList {
     /// Checks each entry: it must be there, and its name must be its own.
     pub fn new(entries: &[Allowed]) -> Result<Self, String> {
         let mut by_name: BTreeMap<String, PathBuf> = BTreeMap::new();
-        for Allowed { path } in entries {
+        let mut variables: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
+        for Allowed { path, env } in entries {
             let shown = path.display();
             if !path.is_absolute() {
                 return Err(format!(
@@ -42,6 +47,13 @@ impl AllowList {
                     "allow: {shown} is no file that can be run: remove the entry or install the program"
                 ));
             }
+            if let Some(variable) = env.iter().find(|name| name.starts_with("LOCKLESS_")) {
+                return Err(format!(
+                    "allow: {shown} has {variable} in env, which the agent sets itself: remove it"
+                ));
+            }
+            let own = variables.entry(path.clone()).or_default();
+            own.extend(env.iter().cloned());
             match by_name.insert(name.to_owned(), path.clone()) {
                 Some(other) if other != *path => {
                     return Err(format!(
@@ -52,7 +64,13 @@ impl AllowList {
                 _ => {}
             }
         }
-        Ok(Self { by_name })
+        Ok(Self { by_name, variables })
+    }
+
+    /// Whether the program's entry lists that variable.
+    pub fn lists_variable(&self, program: &Path, name: &str) -> bool {
+        let listed = self.variables.get(program);
+        listed.is_some_and(|names| names.contains(name))
     }
 
     /// The program that a payload's first word stands for: its name, or its whole path.
@@ -87,7 +105,10 @@ mod tests {
     fn list(paths: &[&str]) -> Result<AllowList, String> {
         let entries: Vec<Allowed> = paths
             .iter()
-            .map(|path| Allowed { path: path.into() })
+            .map(|path| Allowed {
+                path: path.into(),
+                ..Allowed::default()
+            })
             .collect();
         AllowList::new(&entries)
     }
@@ -97,6 +118,20 @@ mod tests {
         let list = list(&["/bin/sh"]).expect("a list");
         assert_eq!(list.find("sh"), Ok(Path::new("/bin/sh")));
         assert_eq!(list.find("/bin/sh"), Ok(Path::new("/bin/sh")));
+    }
+
+    #[test]
+    fn a_variable_is_listed_for_its_program_alone() {
+        let entry = |path: &str, name: &str| Allowed {
+            path: path.into(),
+            env: vec![name.to_owned()],
+        };
+        let list = AllowList::new(&[entry("/bin/sh", "PATH"), entry("/bin/sleep", "LD_DEBUG")]);
+        let list = list.expect("a list");
+        assert!(list.lists_variable(Path::new("/bin/sh"), "PATH"));
+        assert!(!list.lists_variable(Path::new("/bin/sleep"), "PATH"));
+        let refusal = AllowList::new(&[entry("/bin/sh", "LOCKLESS_RUN")]).expect_err("its own");
+        assert!(refusal.contains("LOCKLESS_RUN"), "{refusal}");
     }
 
     #[test]

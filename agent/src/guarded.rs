@@ -15,6 +15,7 @@ use crate::guard::processes::Identity;
 use crate::guard::words::{Order, Said};
 use crate::leftovers;
 use crate::output::Output;
+use crate::payload::in_one_line;
 use crate::state::{RUN_VARIABLE, Record, StateDir};
 
 /// The name under which the program guards a job.
@@ -113,7 +114,7 @@ impl Guarded {
                 let _ = self.state.write(&self.record);
                 Ok(())
             }
-            Some(Said::NotStarted { why }) => Err(why),
+            Some(Said::NotStarted { why }) => Err(in_one_line(&why)),
             _ => Err("the guardian of the job ended before the job began".to_owned()),
         }
     }

@@ -33,3 +33,4 @@ mod report;
 pub mod sample;
 pub mod settings;
 pub mod state;
+mod variables;

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::allow::AllowList;
+use crate::variables;
 
 /// The library's longest run limit.
 const TIMEOUT_LIMIT_MS: u64 = 604_800_000;
@@ -59,7 +60,7 @@ pub fn read(payload: &Value, allow: &AllowList, machine: Capacity) -> Result<Com
         );
     }
     let written = Written::deserialize(payload)
-        .map_err(|error| format!("the payload can't be read: {error}"))?;
+        .map_err(|error| in_one_line(&format!("the payload can't be read: {error}")))?;
     check_estimates(&written, machine)?;
     if let Some(ms) = written.timeout_ms
         && !(1..=TIMEOUT_LIMIT_MS).contains(&ms)
@@ -85,17 +86,22 @@ pub(crate) fn command(
     let Some((word, arguments)) = argv.split_first() else {
         return Err("argv is empty: its first word names the program".to_owned());
     };
-    let program = allow.find(word)?.to_owned();
+    let program = allow
+        .find(word)
+        .map_err(|why| in_one_line(&why))?
+        .to_owned();
     if let Some(at) = argv.iter().position(|word| word.contains('\0')) {
         return Err(format!("argv[{at}] has a zero byte in it"));
     }
     for (name, value) in &env {
-        check_variable(name, value)?;
+        let is_listed = allow.lists_variable(&program, name);
+        variables::check(name, value, is_listed).map_err(|why| in_one_line(&why))?;
     }
     if let Some(cwd) = &cwd
         && (!cwd.starts_with('/') || cwd.contains('\0'))
     {
-        return Err(format!("cwd takes a path from the root, given '{cwd}'"));
+        let refusal = format!("cwd takes a path from the root, given '{cwd}'");
+        return Err(in_one_line(&refusal));
     }
     Ok(Command {
         program,
@@ -106,26 +112,17 @@ pub(crate) fn command(
     })
 }
 
-/// What the loader obeys would make any allowed program run anything; what the agent sets is the agent's.
-fn check_variable(name: &str, value: &str) -> Result<(), String> {
-    let is_name = name
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    if !is_name {
-        return Err(format!(
-            "env takes names of letters, digits and '_', given '{name}'"
-        ));
+/// The same without line ends and other control characters, which could look like lines of a log that nobody wrote.
+pub(crate) fn in_one_line(sentence: &str) -> String {
+    let mut line = String::with_capacity(sentence.len());
+    for character in sentence.chars() {
+        if character.is_control() {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
     }
-    let is_kept =
-        name.starts_with("LD_") || name.starts_with("LOCKLESS_") || name == "GLIBC_TUNABLES";
-    if is_kept {
-        return Err(format!("env may not set {name}: remove it"));
-    }
-    if value.contains('\0') {
-        return Err(format!("env {name} has a zero byte in its value"));
-    }
-    Ok(())
+    line
 }
 
 /// What needs more than there is would wait for ever, or bring the machine down.
@@ -171,6 +168,7 @@ mod tests {
     fn tried(payload: &Value, machine: Capacity) -> Result<Command, String> {
         let sh = Allowed {
             path: "/bin/sh".into(),
+            ..Allowed::default()
         };
         read(payload, &AllowList::new(&[sh]).expect("a list"), machine)
     }
@@ -202,6 +200,9 @@ mod tests {
             (json!({"argv": "sh"}), "expected a sequence"),
             (json!({"argv": ["sh", 1]}), "expected a string"),
             (json!({"argv": ["rm"]}), "'rm' is not on"),
+            (json!({"argv": ["rm\nWARN"]}), "'rm\\nWARN' is not on"),
+            (json!({"argv": ["sh"], "cwd": "a\nb"}), "'a\\nb'"),
+            (json!({"argv": ["sh"], "a\nb": 1}), "`a\\nb`"),
             (json!({"argv": ["sh", "a\0b"]}), "argv[1]"),
             (
                 json!({"argv": ["sh"], "shell": true}),

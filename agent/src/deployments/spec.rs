@@ -72,7 +72,7 @@ impl Spec {
             );
         }
         let written = Written::deserialize(spec)
-            .map_err(|error| format!("the SPEC can't be read: {error}"))?;
+            .map_err(|error| payload::in_one_line(&format!("the SPEC can't be read: {error}")))?;
         for (name, ms) in [
             ("restart_backoff_ms", written.restart_backoff_ms),
             ("restart_backoff_max_ms", written.restart_backoff_max_ms),
@@ -121,6 +121,7 @@ mod tests {
     fn tried(spec: &Value) -> Result<Spec, String> {
         let sh = Allowed {
             path: "/bin/sh".into(),
+            ..Allowed::default()
         };
         Spec::read(spec, &AllowList::new(&[sh]).expect("a list"))
     }

@@ -175,7 +175,10 @@ pub enum LogFormat {
 }
 
 fn allowed(path: &str) -> Result<Allowed, String> {
-    Ok(Allowed { path: path.into() })
+    Ok(Allowed {
+        path: path.into(),
+        ..Allowed::default()
+    })
 }
 
 fn weight(text: &str) -> Result<f64, String> {

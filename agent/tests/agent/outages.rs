@@ -1,8 +1,8 @@
-//! Replies that get lost.
+//! Replies that get lost, and times without Redis.
 
 use std::time::Duration;
 
-use crate::support::{Way, World, both_ways, eventually};
+use crate::support::{Way, World, both_ways, eventually, within};
 
 const JOBS: usize = 40;
 
@@ -63,4 +63,17 @@ both_ways! {
         assert_each_ran_once(&world);
         assert!(!agent.log().contains("registered again"), "{}", agent.log());
     }
+}
+
+#[test]
+fn a_long_outage_is_said_a_few_times_and_not_all_the_time() {
+    let mut world = World::new(Way::Redis);
+    let agent = world.agent("n1");
+    let warnings = || agent.log().matches(" WARN ").count();
+    world.restart_server(|| {
+        let is_flooded = within(Duration::from_secs(4), || warnings() > 15);
+        assert!(!is_flooded && warnings() > 0, "{}", agent.log());
+    });
+    world.cell.submit("j1", "echo again", &[]);
+    world.cell.wait_for("j1", "finished");
 }

@@ -195,11 +195,13 @@ impl Shared {
 
 /// Keeps a channel subscribed where its cell is, until nobody has waited for a while.
 async fn keep(wakes: Weak<Shared>, channel: Arc<Channel>) {
+    // It is kept while the server is away: another one would try, and complain, from the beginning each time.
+    let mut last = None;
     while let Some(shared) = wakes.upgrade() {
         let mut views = shared.redis.views();
         let subscribed = match shared.redis.primary_of(&channel.cell).await {
             Some(address) => {
-                let subscriber = shared.subscriber(&address);
+                let subscriber = Arc::clone(last.insert(shared.subscriber(&address)));
                 let outcome = subscriber
                     .subscribe(&channel, shared.redis.call_timeout())
                     .await;

@@ -83,6 +83,31 @@ both_ways! {
 }
 
 #[test]
+fn a_job_past_its_limit_that_can_not_be_ended_is_reported() {
+    let world = World::new(Way::Redis);
+    let agent = world.agent_with("n1", &["--kill-wait-ms", "300"]);
+    let token = token();
+    let script = format!("sleep {token}; true");
+    let payload = serde_json::json!({ "argv": ["sh", "-c", script], "timeout_ms": 3000 });
+    world.cell.call(&["submit", "j1", &payload.to_string()]);
+    eventually("it runs", || alive(&token).len() == 1);
+    eventually("the agent knows", || {
+        agent.log().contains("started job=\"j1\"")
+    });
+    let shell = pid_of(alive(&token)[0], "PPid").unwrap();
+    let guardian = pid_of(shell, "PPid").unwrap();
+    signal(guardian, Signal::SIGSTOP);
+    eventually("the cell is told", || {
+        world.cell.events().contains("TASK_STOP_FAILED")
+    });
+    assert_eq!(world.cell.status("j1"), "expired");
+    assert_eq!(world.cell.held("n1"), "1");
+    signal(guardian, Signal::SIGCONT);
+    eventually("the slot is free", || world.cell.held("n1") == "0");
+    world.cell.assert_sound();
+}
+
+#[test]
 fn a_job_whose_guardian_was_killed_is_ended_all_the_same() {
     let world = World::new(Way::Redis);
     let _agent = world.agent("n1");

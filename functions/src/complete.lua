@@ -51,10 +51,7 @@ end
 local function complete(root, arg)
   local call = redis.call
   local c = cell.open_unguarded(root, arg.status)
-  if arg.result and #arg.result > config.value(c, 'payload_max_bytes') then
-    errors.fail('BAD_ARGUMENT', 'RESULT takes at most ' .. config.value(c, 'payload_max_bytes') ..
-      ' bytes (payload_max_bytes), given ' .. #arg.result .. ' bytes')
-  end
+  if arg.result then config.check_length(c, 'RESULT', arg.result) end
   settle.first(c)
   local job, node = arg.job, arg.node
   local rec = jobs.read(c, job)

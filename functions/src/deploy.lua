@@ -30,10 +30,7 @@ end
 local function deploy(root, arg)
   local call = redis.call
   local c = cell.open(root, 'deployments')
-  local max = config.value(c, 'payload_max_bytes')
-  if arg.spec and #arg.spec > max then
-    errors.fail('BAD_ARGUMENT', 'SPEC takes at most ' .. max .. ' bytes (payload_max_bytes), given ' .. #arg.spec .. ' bytes')
-  end
+  if arg.spec then config.check_length(c, 'SPEC', arg.spec) end
   settle.first(c)
   local id, key = arg.id, keys.deployment(root, arg.id)
   local rec = deployments.read(c, id)

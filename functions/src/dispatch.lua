@@ -97,11 +97,7 @@ end
 local function dispatch(root, arg)
   local call = redis.call
   local c = cell.open_unguarded(root)
-  local payload_max = config.value(c, 'payload_max_bytes')
-  if #arg.payload > payload_max then
-    errors.fail('BAD_ARGUMENT', 'payload takes at most ' .. payload_max .. ' bytes (payload_max_bytes), given ' ..
-      #arg.payload .. ' bytes')
-  end
+  config.check_length(c, 'payload', arg.payload)
   settle.first(c)
 
   local found = choose.node(c, arg)

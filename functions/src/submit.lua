@@ -35,11 +35,7 @@ end
 local function submit(root, arg)
   local call = redis.call
   local c = cell.open(root, 'submitted')
-  local payload_max = config.value(c, 'payload_max_bytes')
-  if #arg.payload > payload_max then
-    errors.fail('BAD_ARGUMENT', 'payload takes at most ' .. payload_max .. ' bytes (payload_max_bytes), given ' ..
-      #arg.payload .. ' bytes')
-  end
+  config.check_length(c, 'payload', arg.payload)
   settle.first(c)
   local job = arg.job
   local q = { priority = arg.priority or DEFAULT_PRIORITY, seq = cell.counter(c, 'submitted') + 1, attempt = 0, used = 0,

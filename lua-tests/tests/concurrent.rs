@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
+mod concurrent {
+    mod claims;
+}
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Barrier,

@@ -50,4 +50,12 @@ function config.text(c, name)
   return config.stored(c, name) or config.settings[name].text
 end
 
+-- Ends the call when what a caller gave under this name is longer than the cell takes.
+function config.check_length(c, name, given)
+  if #given > config.value(c, 'payload_max_bytes') then
+    errors.fail('BAD_ARGUMENT', name .. ' takes at most ' .. config.value(c, 'payload_max_bytes') ..
+      ' bytes (payload_max_bytes), given ' .. #given .. ' bytes')
+  end
+end
+
 return config

@@ -1,16 +1,15 @@
 //! Fifty nodes claim five hundred deployments over connections of their own, and some of them die.
 
-#![allow(clippy::unwrap_used, reason = "what fails here is the test")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lockless_functions::LIBRARY;
 use lockless_servers::Standalone;
 use redis::{Connection, FromRedisValue, Value};
+
+use crate::{call, connect, server};
 
 const NODES: usize = 50;
 const DEPLOYMENTS: usize = 500;
@@ -19,24 +18,6 @@ const KILLED: usize = 10;
 const STEPS: usize = 10;
 const TTL_MS: u64 = 2000;
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn connect(server: &Standalone) -> Connection {
-    redis::Client::open(server.url())
-        .unwrap()
-        .get_connection()
-        .unwrap()
-}
-
-fn call<T: FromRedisValue>(caller: &mut Connection, line: &str) -> T {
-    let mut words = line.split(' ');
-    redis::cmd("FCALL")
-        .arg(format!("lockless_{}", words.next().unwrap()))
-        .arg(1)
-        .arg("scheduler:{main}")
-        .arg(words.collect::<Vec<_>>())
-        .query(caller)
-        .unwrap()
-}
 
 fn field<T: FromRedisValue>(reply: &[Value], name: &str) -> T {
     let at = reply
@@ -88,12 +69,8 @@ fn is_spread(assigned: &BTreeMap<usize, Vec<String>>) {
 
 #[test]
 fn each_deployment_is_claimed_once_and_those_of_lost_nodes_go_to_others_within_two_intervals() {
-    let server = Standalone::builder().private().start().unwrap();
+    let server = server();
     let mut caller = connect(&server);
-    redis::cmd("FUNCTION")
-        .arg(&["LOAD", LIBRARY])
-        .exec(&mut caller)
-        .unwrap();
     // Until all have claimed, none may seem lost.
     let _: Value = call(&mut caller, "config heartbeat_ttl_ms 600000");
     for node in 0..NODES {

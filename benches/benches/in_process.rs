@@ -1,11 +1,11 @@
-//! What is ours in Rust: making the bundle, and the library in its in-process host.
+//! What is ours in Rust: making the bundle, and the library in the hosts that need no server.
 
 use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use lockless_functions::{LIBRARY, bundle};
-use lockless_lua_tests::{Error, Host, InProcess, Reply};
+use lockless_lua_tests::{Error, Host, InProcess, Reply, Wasm};
 
 const CELL: &[u8] = b"bench:{in_process}";
 
@@ -16,25 +16,20 @@ fn bundling(criterion: &mut Criterion) {
     });
 }
 
-fn fcall(host: &mut InProcess, function: &str, args: &[&str]) -> Result<Reply, Error> {
+fn fcall(host: &mut dyn Host, function: &str, args: &[&str]) -> Result<Reply, Error> {
     let args: Vec<Vec<u8>> = args.iter().map(|arg| arg.as_bytes().to_vec()).collect();
     host.fcall(function, &[CELL], &args)
 }
 
-fn cell_of_100_nodes() -> Result<InProcess, Error> {
-    let mut host = InProcess::new(LIBRARY)?;
+fn register_100_nodes(host: &mut dyn Host) -> Result<(), Error> {
     for node in 0..100 {
         let node = format!("node-{node}");
-        fcall(
-            &mut host,
-            "lockless_register",
-            &[&node, "4", "PAIR", "en", "zh"],
-        )?;
+        fcall(host, "lockless_register", &[&node, "4", "PAIR", "en", "zh"])?;
     }
-    Ok(host)
+    Ok(())
 }
 
-fn one_job(host: &mut InProcess) -> Result<Reply, Error> {
+fn one_job(host: &mut dyn Host) -> Result<Reply, Error> {
     let args = ["session", "en", "zh", "{\"text\":\"hello\"}"];
     let granted = fcall(host, "lockless_dispatch", &args)?;
     let Reply::Array(items) = &granted else {
@@ -52,12 +47,13 @@ fn one_job(host: &mut InProcess) -> Result<Reply, Error> {
     fcall(host, "lockless_complete", &[job, node, "finished"])
 }
 
-fn a_job(criterion: &mut Criterion) {
-    let mut host = match cell_of_100_nodes() {
+fn a_job(criterion: &mut Criterion, name: &str, host: Result<impl Host, Error>) {
+    let ready = host.and_then(|mut host| register_100_nodes(&mut host).map(|()| host));
+    let mut host = match ready {
         Ok(host) => host,
-        Err(error) => panic!("the in-process host did not start: {error}"),
+        Err(error) => panic!("the host did not start: {error}"),
     };
-    criterion.bench_function("dispatch + ack + complete in process", |bencher| {
+    criterion.bench_function(name, |bencher| {
         bencher.iter(|| match one_job(&mut host) {
             Ok(Reply::Status(status)) => black_box(status),
             other => panic!("the job did not complete: {other:?}"),
@@ -65,9 +61,15 @@ fn a_job(criterion: &mut Criterion) {
     });
 }
 
+fn jobs(criterion: &mut Criterion) {
+    let name = |place: &str| format!("dispatch + ack + complete {place}");
+    a_job(criterion, &name("in process"), InProcess::new(LIBRARY));
+    a_job(criterion, &name("in the module"), Wasm::new(LIBRARY));
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = bundling, a_job
+    targets = bundling, jobs
 }
 criterion_main!(benches);

@@ -3,7 +3,7 @@
 use redis::{Cmd, Value};
 
 use crate::link::{Link, Server};
-use crate::{Error, rounds::Micros};
+use crate::{Error, rounds::Cost};
 
 /// The root key. Each cell has a database of its own, so all can have the same.
 pub const ROOT: &str = "scheduler:{main}";
@@ -11,6 +11,7 @@ pub const ROOT: &str = "scheduler:{main}";
 const PRESENCE_MS: &str = "1800000";
 /// Sessions that dispatch in turn.
 const SESSIONS: usize = 64;
+const WARM_UP_JOBS: usize = 16;
 /// A payload of ordinary size.
 pub const PAYLOAD: &str = r#"{"text":"hello, world","voice":"b2","speed":1.0}"#;
 
@@ -30,12 +31,18 @@ pub struct Granted {
 pub struct Cell {
     link: Link,
     calls: usize,
+    payload: String,
 }
 
 /// An FCALL of a function of the library on the cell.
 pub fn fcall<A: AsRef<str>>(function: &str, args: &[A]) -> Cmd {
+    fcall_on(ROOT, function, args)
+}
+
+/// The same on a cell of another name.
+pub fn fcall_on<A: AsRef<str>>(root: &str, function: &str, args: &[A]) -> Cmd {
     let mut command = redis::cmd("FCALL");
-    command.arg(function).arg(1).arg(ROOT);
+    command.arg(function).arg(1).arg(root);
     for arg in args {
         command.arg(arg.as_ref());
     }
@@ -65,7 +72,11 @@ impl Cell {
             .collect();
         link.all(&register)?;
         set_defaults(&mut link)?;
-        let mut cell = Cell { link, calls: 0 };
+        let mut cell = Cell {
+            link,
+            calls: 0,
+            payload: PAYLOAD.to_owned(),
+        };
         cell.warm_up()?;
         Ok(cell)
     }
@@ -75,35 +86,54 @@ impl Cell {
         Self::new(server, nodes, |_| plain_node())
     }
 
+    /// From here on every job has this payload.
+    #[must_use]
+    pub fn with_payload(mut self, payload: &str) -> Self {
+        payload.clone_into(&mut self.payload);
+        self
+    }
+
     /// Changes a setting.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let command = fcall("lockless_config", &[name, value]);
         self.link.one(&command).map(drop)
     }
 
-    /// Gives the first nodes their long presence again.
-    pub fn stay_present(&mut self, nodes: usize) -> Result<(), Error> {
+    /// Gives nodes their long presence again: at default settings a heartbeat is good for 30 s only.
+    pub fn keep_present(&mut self, names: &[String]) -> Result<(), Error> {
         set_presence(&mut self.link)?;
-        let beats: Vec<Cmd> = (0..nodes)
-            .map(|number| fcall("lockless_heartbeat", &[node(number)]))
+        let beats: Vec<Cmd> = names
+            .iter()
+            .map(|name| fcall("lockless_heartbeat", &[name]))
             .collect();
         self.link.all(&beats)?;
         set_defaults(&mut self.link)
     }
 
-    /// Takes the records of all jobs away.
-    pub fn forget_jobs(&mut self) -> Result<(), Error> {
-        let pattern = format!("{ROOT}:job:*");
-        let keys = self.link.one(redis::cmd("KEYS").arg(pattern))?;
+    /// Back to default settings.
+    pub fn set_defaults(&mut self) -> Result<(), Error> {
+        set_defaults(&mut self.link)
+    }
+
+    /// Takes the records of ended jobs away.
+    pub fn forget(&mut self, jobs: &[Granted]) -> Result<(), Error> {
+        let keys: Vec<String> = jobs
+            .iter()
+            .map(|it| format!("{ROOT}:job:{}", it.job))
+            .collect();
         self.link
-            .one(redis::cmd("DEL").arg("no-such-key").arg(strings(keys)?))
+            .one(redis::cmd("DEL").arg("no-such-key").arg(keys))
             .map(drop)
     }
 
     /// Every session has a pool after this, and every shape its cached match.
     fn warm_up(&mut self) -> Result<(), Error> {
-        let granted = self.dispatch(SESSIONS, &[])?;
-        self.complete(&granted)
+        // Not all at once, because the smallest cell has fewer slots.
+        for _ in 0..SESSIONS / WARM_UP_JOBS {
+            let granted = self.dispatch(WARM_UP_JOBS, &[])?;
+            self.complete(&granted)?;
+        }
+        Ok(())
     }
 
     /// Sends calls that must not fail.
@@ -122,7 +152,8 @@ impl Cell {
             .map(|_| {
                 self.calls += 1;
                 let session = format!("session-{:02}", self.calls % SESSIONS);
-                let mut command = fcall("lockless_dispatch", &[&session, "en", "zh", PAYLOAD]);
+                let mut command =
+                    fcall("lockless_dispatch", &[&session, "en", "zh", &self.payload]);
                 for option in options {
                     command.arg(option.replace('#', &self.calls.to_string()));
                 }
@@ -155,43 +186,61 @@ impl Cell {
         self.link.all(&commands).map(drop)
     }
 
-    /// Server time per call of what `work` calls.
+    /// The cost per call of what `work` calls.
     pub fn timed<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
-    ) -> Result<(Micros, T), Error> {
-        self.link.reset_statistics()?;
+    ) -> Result<(Cost, T), Error> {
+        self.link.begin()?;
         let done = work(self)?;
-        Ok((self.link.usec_per_fcall()?, done))
+        Ok((self.link.cost_per_fcall()?, done))
     }
 
-    /// Server time per call of dispatches and completions.
-    pub fn way_cost(&mut self, calls: usize) -> Result<Micros, Error> {
-        let (micros, ()) = self.timed(|cell| {
+    /// The cost of whole jobs: dispatch, ack and complete.
+    pub fn job_cost(&mut self, calls: usize) -> Result<Cost, Error> {
+        let (cost, ()) = self.timed(|cell| {
+            let jobs = cell.dispatch(calls, &[])?;
+            cell.ack(&jobs)?;
+            cell.complete(&jobs)
+        })?;
+        Ok(3.0 * cost)
+    }
+
+    /// The cost per call of dispatches and completions.
+    pub fn way_cost(&mut self, calls: usize) -> Result<Cost, Error> {
+        let (cost, ()) = self.timed(|cell| {
             let jobs = cell.dispatch(calls, &[])?;
             cell.complete(&jobs)
         })?;
-        Ok(micros)
+        Ok(cost)
     }
 
-    /// Server time per dispatch; the jobs are completed afterwards, so that load stays even.
-    pub fn dispatch_cost(&mut self, calls: usize, options: &[&str]) -> Result<Micros, Error> {
-        let (micros, jobs) = self.timed(|cell| cell.dispatch(calls, options))?;
+    /// The cost of a dispatch; the jobs are completed afterwards, so that load stays even.
+    pub fn dispatch_cost(&mut self, calls: usize, options: &[&str]) -> Result<Cost, Error> {
+        let (cost, jobs) = self.timed(|cell| cell.dispatch(calls, options))?;
         self.complete(&jobs)?;
-        Ok(micros)
+        Ok(cost)
     }
 }
 
 fn set_presence(link: &mut Link) -> Result<(), Error> {
-    let setting = ["heartbeat_ttl_ms", PRESENCE_MS];
-    link.one(&fcall("lockless_config", &setting)).map(drop)
+    link.one(&presence_on(ROOT)).map(drop)
 }
 
-/// Back to defaults, because a cell with a setting of its own reads it in every call. The presence given stays.
 fn set_defaults(link: &mut Link) -> Result<(), Error> {
-    link.one(redis::cmd("DEL").arg(format!("{ROOT}:config")))?;
-    link.one(redis::cmd("HSET").arg(ROOT).arg("configured").arg("0"))
-        .map(drop)
+    link.one(&defaults_on(ROOT)).map(drop)
+}
+
+/// Nodes that register after this stay present for longer than any run.
+pub fn presence_on(root: &str) -> Cmd {
+    let setting = ["heartbeat_ttl_ms", PRESENCE_MS];
+    fcall_on(root, "lockless_config", &setting)
+}
+
+/// Back to defaults. The presence given stays.
+pub fn defaults_on(root: &str) -> Cmd {
+    let setting = ["heartbeat_ttl_ms", "30000"];
+    fcall_on(root, "lockless_config", &setting)
 }
 
 /// A reply that is a list of strings.
@@ -206,6 +255,16 @@ pub(crate) fn strings(reply: Value) -> Result<Vec<String>, Error> {
 pub fn plain_node() -> Vec<String> {
     let words = ["4", "POOL", "general", "PAIR", "en", "zh", "CAPS", CAPS];
     words.map(str::to_owned).to_vec()
+}
+
+/// The same with so many labels, `label-00` and so on.
+pub fn labelled_node(labels: usize) -> Vec<String> {
+    let mut words = plain_node();
+    for label in 0..labels {
+        words.push("LABEL".to_owned());
+        words.push(format!("label-{label:02}"));
+    }
+    words
 }
 
 /// The jobs that dispatches granted.

@@ -8,7 +8,17 @@ use tokio::net::TcpStream;
 /// A connection that is kept between requests.
 pub struct Connection {
     stream: TcpStream,
+    headers: String,
+    request: String,
     buffer: Vec<u8>,
+}
+
+/// What came back.
+pub struct Answer<'a> {
+    /// The status.
+    pub status: u16,
+    /// The body.
+    pub body: &'a [u8],
 }
 
 impl Connection {
@@ -18,41 +28,77 @@ impl Connection {
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,
+            headers: "host: 127.0.0.1\r\ncontent-type: application/json\r\n".to_owned(),
+            request: String::with_capacity(512),
             buffer: Vec::with_capacity(1024),
         })
     }
 
-    /// Sends a request without waiting for its answer.
-    pub async fn send(&mut self, method: &str, path: &str, body: &str) -> io::Result<()> {
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        self.stream.write_all(request.as_bytes()).await
+    /// Every request from here on has this header too.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push_str(&format!("{name}: {value}\r\n"));
+        self
     }
 
-    /// Sends a request and gives the body of its answer, which must be a 200.
-    pub async fn ask(&mut self, method: &str, path: &str, body: &str) -> io::Result<&[u8]> {
+    /// Sends a request without waiting for its answer.
+    pub async fn send(&mut self, method: &str, path: &str, body: &str) -> io::Result<()> {
+        use std::fmt::Write;
+
+        self.request.clear();
+        write!(
+            self.request,
+            "{method} {path} HTTP/1.1\r\n{}content-length: {}\r\n\r\n{body}",
+            self.headers,
+            body.len()
+        )
+        .map_err(io::Error::other)?;
+        self.stream.write_all(self.request.as_bytes()).await
+    }
+
+    /// Sends a request and waits for its answer.
+    pub async fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> io::Result<Answer<'_>> {
         self.send(method, path, body).await?;
         self.buffer.clear();
         let (head, length) = loop {
-            if self.stream.read_buf(&mut self.buffer).await? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
+            self.receive().await?;
             if let Some(found) = head_and_length(&self.buffer) {
                 break found;
             }
         };
         while self.buffer.len() < head + length {
-            if self.stream.read_buf(&mut self.buffer).await? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
+            self.receive().await?;
         }
-        if !self.buffer.starts_with(b"HTTP/1.1 200") {
-            let answer = String::from_utf8_lossy(&self.buffer).into_owned();
-            return Err(io::Error::other(answer));
+        let status = self.buffer.get(9..12);
+        let status = status
+            .and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok())
+            .ok_or_else(|| io::Error::other("an answer without a status"))?;
+        Ok(Answer {
+            status,
+            body: &self.buffer[head..head + length],
+        })
+    }
+
+    /// Sends a request and gives the body of its answer, which must be a 200.
+    pub async fn ask(&mut self, method: &str, path: &str, body: &str) -> io::Result<&[u8]> {
+        let answer = self.exchange(method, path, body).await?;
+        if answer.status != 200 {
+            let said = String::from_utf8_lossy(answer.body);
+            return Err(io::Error::other(format!("{}: {said}", answer.status)));
         }
-        Ok(&self.buffer[head..head + length])
+        Ok(answer.body)
+    }
+
+    async fn receive(&mut self) -> io::Result<()> {
+        if self.stream.read_buf(&mut self.buffer).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
     }
 }
 

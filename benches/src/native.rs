@@ -5,10 +5,10 @@ use std::net::TcpStream;
 
 use redis::Cmd;
 
-use crate::Error;
 use crate::cell::{Cell, Granted, ROOT, granted};
 use crate::link::Server;
-use crate::rounds::Micros;
+use crate::rounds::Cost;
+use crate::{Error, failed};
 
 const END: &str = "end-of-the-recording";
 
@@ -43,7 +43,10 @@ impl Recording {
             }
         }
         cell.complete(&jobs)?;
-        let undo = undo(&jobs);
+        let mut undo = undo(&jobs);
+        for command in &commands {
+            undo.extend(put_back(cell, command)?);
+        }
         cell.all(&undo)?;
         Ok(Recording {
             commands,
@@ -57,34 +60,69 @@ impl Recording {
         self.commands.len() as f64 / self.dispatches as f64
     }
 
+    /// Server time per dispatch when its commands are sent natively, without what the protocol takes. The cell is
+    /// afterwards as before.
+    pub fn cost(&self, cell: &mut Cell) -> Result<Cost, Error> {
+        let link = cell.link();
+        link.begin()?;
+        link.all(&self.commands)?;
+        let spent = link.micros_of_all()?;
+        link.all(&self.undo)?;
+        Ok(spent / self.dispatches as f64)
+    }
+
     /// Processor time per dispatch when its commands are sent natively, those of so many dispatches per pipeline. The
     /// cell is afterwards as before.
-    pub fn cpu_cost(&self, cell: &mut Cell, pipelined: usize) -> Result<Micros, Error> {
+    pub fn processor_cost(&self, cell: &mut Cell, pipelined: usize) -> Result<Cost, Error> {
         let size = self.commands.len() * pipelined / self.dispatches;
         let link = cell.link();
-        let before = link.cpu_seconds()?;
+        let before = link.processor()?;
         link.in_chunks(&self.commands, size)?;
-        let spent = link.cpu_seconds()? - before;
+        let spent = link.processor()? - before;
         link.all(&self.undo)?;
-        Ok(spent * 1e6 / self.dispatches as f64)
+        Ok(spent / self.dispatches as f64)
     }
 }
 
 /// Processor time per dispatch by FCALL, so many per pipeline. The cell is afterwards as before.
-pub fn cpu_cost_of_fcall(
+pub fn processor_cost_of_fcall(
     cell: &mut Cell,
     dispatches: usize,
     pipelined: usize,
-) -> Result<Micros, Error> {
+) -> Result<Cost, Error> {
     let commands = cell.dispatches(dispatches, &[]);
     let link = cell.link();
-    let before = link.cpu_seconds()?;
+    let before = link.processor()?;
     let replies = link.in_chunks(&commands, pipelined)?;
-    let spent = link.cpu_seconds()? - before;
+    let spent = link.processor()? - before;
     let jobs = granted(replies)?;
     cell.complete(&jobs)?;
     cell.all(&undo(&jobs))?;
-    Ok(spent * 1e6 / dispatches as f64)
+    Ok(spent / dispatches as f64)
+}
+
+/// What gives a node the place in the ready index that it has now, if the command would move it: else the same command would find it
+/// moved already, and cost less than in a dispatch.
+fn put_back(cell: &mut Cell, command: &Cmd) -> Result<Option<Cmd>, Error> {
+    let words: Vec<Vec<u8>> = command
+        .args_iter()
+        .map(|arg| match arg {
+            redis::Arg::Simple(bytes) => bytes.to_vec(),
+            _ => Vec::new(),
+        })
+        .collect();
+    let ready = format!("{ROOT}:ready:");
+    let [name, key, _, member] = words.as_slice() else {
+        return Ok(None);
+    };
+    if name != b"ZADD" || !key.starts_with(ready.as_bytes()) {
+        return Ok(None);
+    }
+    let score = cell.link().one(redis::cmd("ZSCORE").arg(key).arg(member))?;
+    let score: String = redis::from_redis_value(score).map_err(failed("ZSCORE"))?;
+    let mut back = redis::cmd("ZADD");
+    back.arg(key).arg(score).arg(member);
+    Ok(Some(back))
 }
 
 /// What takes jobs out of a cell, whether they were completed or not.

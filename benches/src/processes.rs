@@ -1,31 +1,36 @@
 //! The gateway and webdis, as processes.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use clap::Parser;
 use tokio::runtime::Runtime;
 
 use crate::Error;
 use crate::error::failed;
 use crate::http::Connection;
 
-/// Builds the gateway as it is deployed, and says where it is.
-pub fn build() -> Result<PathBuf, Error> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["build", "--release", "--package", "lockless-gateway"])
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
-        .status()
-        .map_err(failed("cargo build"))?;
-    if !built.success() {
-        return Err(Error::unexpected("cargo build", &built));
-    }
-    let own = std::env::current_exe().map_err(failed("this program's place"))?;
-    Ok(own.with_file_name("lockless-gateway"))
+/// The first word on the command line of a bench that is to be a gateway.
+pub const AS_GATEWAY: &str = "as-gateway";
+
+/// What this program does when it is asked to be a gateway: it is the same program from here on, with the same settings, so that it is
+/// built in the same way as what measures it, and nothing else has to be.
+pub fn be_gateway(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let name = OsString::from("lockless-gateway");
+    let cli = lockless_gateway::settings::Cli::parse_from(std::iter::once(name).chain(arguments));
+    lockless_gateway::program::run(&cli)
+}
+
+/// A port of this machine that nobody listens on.
+pub fn free_port() -> Result<u16, Error> {
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(failed("a free port"))
 }
 
 /// A process that ends when it is dropped.
@@ -46,16 +51,16 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Starts it and waits until it is ready.
-    pub fn start(program: &Path, redis_port: u16) -> Result<Self, Error> {
-        let mut command = Command::new(program);
+    /// Starts it for the server, or the Cluster, on this port and for these cells, and waits until it is ready.
+    pub fn start(redis_port: u16, cells: &[&str]) -> Result<Self, Error> {
+        let own = std::env::current_exe().map_err(failed("this program's place"))?;
+        let mut command = Command::new(own);
         command
-            .args([
-                "--redis",
-                &format!("redis://127.0.0.1:{redis_port}"),
-                "--listen",
-                "127.0.0.1:0",
-            ])
+            .arg(AS_GATEWAY)
+            .args(["--redis", &format!("redis://127.0.0.1:{redis_port}")])
+            .args(["--listen", "127.0.0.1:0", "--cell", &cells.join(",")])
+            // On a busy machine a call takes long, and that is what is measured.
+            .args(["--redis-timeout-ms", "60000", "--log", "error"])
             .stdout(Stdio::piped());
         let child = lockless_servers::launch(command).map_err(failed("the gateway"))?;
         let mut process = Process(child);
@@ -118,10 +123,7 @@ pub struct Webdis {
 impl Webdis {
     /// Starts it and waits until it listens.
     pub fn start(redis_port: u16) -> Result<Self, Error> {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .map_err(failed("a free port"))?
-            .port();
+        let port = free_port()?;
         let dir = tempfile::tempdir().map_err(failed("a directory"))?;
         let settings = format!(
             r#"{{"redis_host":"127.0.0.1","redis_port":{redis_port},"http_host":"127.0.0.1","http_port":{port},"threads":2,"daemonize":false,"database":0,"verbosity":0,"logfile":"{}"}}"#,

@@ -1,58 +1,70 @@
-//! Sides that are measured in turn, and what is made of their measurements.
+//! Sides that are measured in turn, so that noise hits all of them alike.
+
+use std::time::{Duration, Instant};
 
 use crate::Error;
+use crate::harness::interrupt;
 
-/// Microseconds of server time.
-pub type Micros = f64;
+/// Microseconds of server time, or instructions where the server counts those.
+pub type Cost = f64;
 
-/// The medians of two sides that were measured in turn.
+/// Rounds that are measured whatever they take.
+const ROUNDS_MIN: usize = 3;
+
+/// How often a comparison is repeated.
 #[derive(Clone, Copy, Debug)]
-pub struct Compared {
-    /// The first side.
-    pub first: Micros,
-    /// The second side.
-    pub second: Micros,
-    /// The median of first / second of each round.
-    pub ratio: f64,
+pub struct Pace {
+    /// Not more rounds than this.
+    pub rounds: usize,
+    /// No further round after this time, but for the first few.
+    pub budget: Duration,
+}
+
+/// The values of each side, one per round.
+#[derive(Clone, Debug)]
+pub struct Measured(pub Vec<Vec<f64>>);
+
+impl Measured {
+    /// The values of one side.
+    pub fn side(&self, side: usize) -> &[f64] {
+        &self.0[side]
+    }
+
+    /// The value in the middle of one side.
+    pub fn median(&self, side: usize) -> f64 {
+        median(&self.0[side])
+    }
 }
 
 /// The value in the middle; 0 without values.
 pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        count if count % 2 == 1 => sorted[count / 2],
-        count => f64::midpoint(sorted[count / 2 - 1], sorted[count / 2]),
-    }
+    crate::results::Spread::of(values).median
 }
 
-/// Measures both sides in every round, the second one first in every other; the first round warms up and is left out.
-pub fn compare(
-    rounds: usize,
-    mut first: impl FnMut() -> Result<Micros, Error>,
-    mut second: impl FnMut() -> Result<Micros, Error>,
-) -> Result<Compared, Error> {
-    let mut measured = Vec::with_capacity(rounds);
-    for round in 0..=rounds {
-        let pair = if round % 2 == 0 {
-            let one = first()?;
-            (one, second()?)
-        } else {
-            let two = second()?;
-            (first()?, two)
-        };
-        if round > 0 {
-            measured.push(pair);
+/// Measures every side in every round, beginning with another one each time; the first round warms up and is left out.
+pub fn in_turn(
+    pace: Pace,
+    sides: usize,
+    mut measure: impl FnMut(usize) -> Result<f64, Error>,
+    mut watch: impl FnMut(usize),
+) -> Result<Measured, Error> {
+    let mut values = vec![Vec::with_capacity(pace.rounds); sides];
+    let began = Instant::now();
+    for round in 0..=pace.rounds {
+        if round > ROUNDS_MIN && began.elapsed() > pace.budget {
+            break;
+        }
+        watch(round);
+        for step in 0..sides {
+            interrupt::check()?;
+            let side = (round + step) % sides;
+            let value = measure(side)?;
+            if round > 0 {
+                values[side].push(value);
+            }
         }
     }
-    let of =
-        |pick: fn(&(Micros, Micros)) -> f64| median(&measured.iter().map(pick).collect::<Vec<_>>());
-    Ok(Compared {
-        first: of(|pair| pair.0),
-        second: of(|pair| pair.1),
-        ratio: of(|pair| pair.0 / pair.1),
-    })
+    Ok(Measured(values))
 }
 
 #[cfg(test)]
@@ -60,24 +72,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_the_value_in_the_middle() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert_eq!(median(&[]), 0.0);
+    fn sides_take_turns_and_the_first_round_is_left_out() {
+        let pace = Pace {
+            rounds: 2,
+            budget: Duration::from_secs(60),
+        };
+        let mut order = Vec::new();
+        let measured = in_turn(
+            pace,
+            2,
+            |side| {
+                order.push(side);
+                Ok(order.len() as f64)
+            },
+            |_| {},
+        )
+        .unwrap();
+        assert_eq!(order, [0, 1, 1, 0, 0, 1]);
+        assert_eq!(measured.0, [[4.0, 5.0], [3.0, 6.0]]);
     }
 
     #[test]
-    fn one_spoilt_round_does_not_change_a_ratio() {
-        let mut calls = 0;
-        let compared = compare(
-            5,
-            || {
-                calls += 1;
-                Ok(if calls == 3 { 900.0 } else { 30.0 })
-            },
-            || Ok(20.0),
-        )
-        .unwrap();
-        assert_eq!(compared.ratio, 1.5);
+    fn no_round_begins_after_the_budget_but_for_the_first_few() {
+        let pace = Pace {
+            rounds: 1000,
+            budget: Duration::ZERO,
+        };
+        let measured = in_turn(pace, 1, |_| Ok(1.0), |_| {}).unwrap();
+        assert_eq!(measured.side(0).len(), ROUNDS_MIN);
     }
 }

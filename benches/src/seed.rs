@@ -5,7 +5,7 @@ use redis::{Cmd, Value};
 use crate::Error;
 use crate::cell::{CAPS, Granted, PAYLOAD, ROOT, fcall, granted, node, strings};
 use crate::link::{Link, Server};
-use crate::rounds::Micros;
+use crate::rounds::Cost;
 
 /// The scripts as a Redis Functions library.
 pub const LIBRARY: &str = include_str!("seed.lua");
@@ -52,33 +52,33 @@ impl SeedCell {
     }
 
     /// Server time per dispatch; the jobs are completed afterwards.
-    pub fn dispatch_cost(&mut self, calls: usize) -> Result<Micros, Error> {
+    pub fn dispatch_cost(&mut self, calls: usize) -> Result<Cost, Error> {
         let commands: Vec<Cmd> = (0..calls).map(|_| self.dispatch()).collect();
-        self.link.reset_statistics()?;
+        self.link.begin()?;
         let replies = self.link.all(&commands)?;
-        let micros = self.link.usec_per_fcall()?;
+        let cost = self.link.cost_per_fcall()?;
         let complete: Vec<Cmd> = granted(replies)?
             .iter()
             .map(|Granted { node, job }| fcall("seed_complete_task", &[job, node, "finished"]))
             .collect();
         self.link.all(&complete)?;
-        Ok(micros)
+        Ok(cost)
     }
 
     /// The same when each dispatch finds one slot free on one of the full nodes, each in turn from all over the set.
-    pub fn dispatch_cost_with_holes(&mut self, calls: usize) -> Result<Micros, Error> {
+    pub fn dispatch_cost_with_holes(&mut self, calls: usize) -> Result<Cost, Error> {
         let mut commands = Vec::with_capacity(2 * calls);
         for call in 0..calls {
             let hole = (2 * call + 1) * self.full.len() / (2 * calls);
             commands.push(slots(&self.full[hole], -1));
             commands.push(self.dispatch());
         }
-        self.link.reset_statistics()?;
+        self.link.begin()?;
         let replies = self.link.all(&commands)?;
-        let micros = self.link.usec_per_fcall()?;
+        let cost = self.link.cost_per_fcall()?;
         let grants: Vec<Value> = replies.into_iter().skip(1).step_by(2).collect();
         granted(grants)?;
-        Ok(micros)
+        Ok(cost)
     }
 }
 

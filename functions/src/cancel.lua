@@ -14,7 +14,7 @@ local function withdraw(c, job, rec, reason)
   jobs.finish(c, job, rec, nil, 'cancelled', reason, nil, 'withdrawn')
   jobs.let_go(c, job)
   queues.remove(c, job, rec.q)
-  return redis.status_reply('OK')
+  return cell.OK
 end
 
 -- What to do about a job from the queue that is not on a node: nil when it is on one, and nothing was done.
@@ -24,7 +24,7 @@ local function cancel_waiting(c, job, rec, reason)
     if queues.knows(c, job, rec.q) then return withdraw(c, job, rec, reason) end
     -- It is out of its queue, but the queue may not be put right yet.
     queues.remove(c, job, rec.q)
-    return redis.status_reply('OK')
+    return cell.OK
   end
 end
 
@@ -32,7 +32,7 @@ end
 local function cancel_lost(c, job, rec, reason)
   -- first write
   tries.finish(c, rec.node, job, rec, nil, 'cancelled', reason, nil, 'lost')
-  return redis.status_reply('OK')
+  return cell.OK
 end
 
 local function cancel(root, arg)
@@ -58,7 +58,7 @@ local function cancel(root, arg)
     if is_left or goes_back then return cancel_lost(c, job, rec, arg.reason) end
   end
   if not rec.status and not score then errors.wrong_state(job, rec.q and tries.fate(rec) or 'expired') end
-  if rec.status and (not score or state == 'stopping') then return redis.status_reply('OK') end
+  if rec.status and (not score or state == 'stopping') then return cell.OK end
   local rt = nodes.read(c, node)
 
   -- first write
@@ -70,7 +70,7 @@ local function cancel(root, arg)
     redis.call('ZADD', keys.slots(root, node), 'XX', holds.STOPPING_TEXT, 'j' .. job)
     cell.announce(c, node)
   end
-  return redis.status_reply('OK')
+  return cell.OK
 end
 
 return cancel

@@ -6,8 +6,8 @@
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NO_SUCH_JOB, NODE_MISMATCH, STALE_NODE,
 --         WRONG_STATE
--- Calls:  10 (1 more with INCARNATION, 1 under ACK, 1 with REASON, 4 for a failed job, 5 from a session's seat, 1 while
---         someone listens, 1 with the setting events = all); 21 for a job from the queue, 24 when it failed for good, 28
+-- Calls:  10 (1 more with INCARNATION, 4 for a failed job and 1 more under ACK, 5 from a session's seat, 1 while
+--         someone listens, 1 with the setting events = all); 22 for a job from the queue, 25 when it failed for good, 28
 --         when it goes back
 
 -- The job is not live with a hold where one would expect it: heard before, cancelled, expired, or an error.
@@ -20,14 +20,14 @@ local function settled_before(c, arg, score)
     tries.finish_any(c, node, job, rec, score, status)
     jobs.let_go(c, job)
     leases.free(c, node, rt, job, rec)
-    return redis.status_reply('OK')
+    return cell.OK
   end
   if arg.status == 'failed' and tries.went_back(rec, node, 'failed') then
     tries.finish_going_back(c, node, rt, job, rec)
-    return redis.status_reply('OK')
+    return cell.OK
   end
   if status ~= arg.status then errors.wrong_state(job, status) end
-  return redis.status_reply('OK')
+  return cell.OK
 end
 
 -- A try of a job from the queue.
@@ -45,16 +45,64 @@ local function complete_try(c, arg, rec, score)
   end
   if rec.status then jobs.let_go(c, job) end
   holds.free(c, node, rt, 'j' .. job)
-  return redis.status_reply('OK')
+  return cell.OK
+end
+
+-- The node, the class and ack_ms of a job as most are: dispatched, not into a seat.
+local PLAIN = '^([^ ]+) ([^ ]+) d [^ ]+ ([^ ]+) '
+local SLOTS, READY, JOB, RUNTIME = keys.SLOTS, keys.READY, keys.JOB, keys.RUNTIME
+local UNIT, KEEP_FINISHED_MS, PAYLOAD_MAX = ready.UNIT, config.settings.keep_finished_ms.text,
+  config.settings.payload_max_bytes.default
+
+-- The way of most jobs: dispatched without ACK, finished, in a cell that is quiet. The same as what is below, in half of the time.
+-- Returns nothing, and has written nothing, when it is any other.
+local function plainly(root, arg, now, now_text, grants, finished, rest, listen)
+  local result = arg.result
+  if arg.status == 'failed' or arg.reason or result and #result > PAYLOAD_MAX then return nil end
+  local call, format = redis.call, string.format
+  local job, node = arg.job, arg.node
+  local job_key = root .. JOB .. job
+  local record = call('HMGET', job_key, 'd', 'f')
+  if record[2] or not record[1] then return nil end
+  local on, class, ack_ms = record[1]:match(PLAIN)
+  if on ~= node or ack_ms ~= '0' then return nil end
+  local slots, hold, ready_key = root .. SLOTS .. node, 'j' .. job, root .. READY .. class
+  if not call('ZRANK', slots, hold) then return nil end
+  local incarnation = arg.incarnation
+  if incarnation and incarnation ~= (call('HGET', root .. RUNTIME .. node, 'incarnation') or 0) + 0 then return nil end
+  local place = call('ZSCORE', ready_key, node)
+  if not place then return nil end
+
+  -- first write; what is written was found here: the job, its hold, the node's place, the cell's record
+  local ordinal = format('%d', finished + 1)
+  local final = 'finished ' .. now_text .. ' ' .. ordinal
+  if result then call('HSET', job_key, 'f', final, 'r', result) else call('HSET', job_key, 'f', final) end
+  if now < listen + 0 then cell.publish(root, 'ended ' .. job) end
+  cell.save_quiet(root, now_text, grants, ordinal, rest)
+  call('PEXPIRE', job_key, KEEP_FINISHED_MS)
+  call('ZADD', ready_key, 'XX', format('%d', place - UNIT), node)
+  call('ZREM', slots, hold)
+  return cell.OK
 end
 
 local function complete(root, arg)
   local call = redis.call
-  local c = cell.open_unguarded(root, arg.status)
+  local now, now_text, grants, finished, rest, generation, listen, configured = cell.quiet(root)
+  local c
+  if now then
+    local reply = configured ~= '1' and plainly(root, arg, now, now_text, grants, finished, rest, listen)
+    if reply then return reply end
+    c = cell.opened(root, now, now_text, grants, finished, rest, generation, listen, configured)
+  else
+    c = cell.open_unguarded(root)
+  end
   if arg.result then config.check_length(c, 'RESULT', arg.result) end
-  settle.first(c)
+  if not now then settle.first(c) end
   local job, node = arg.job, arg.node
-  local rec = jobs.read(c, job)
+  local key = keys.job(root, job)
+  local fields = call('HMGET', key, 'd', 'f', 's')
+  local packed, final = fields[1], fields[2]
+  local rec = packed and jobs.unpack(packed, final, fields[3])
   local score = rec and rec.node == node and holds.score(c, node, job)
   if not score or rec.status then return settled_before(c, arg, score) end
   word.is_current(c, node, arg.incarnation)
@@ -66,7 +114,7 @@ local function complete(root, arg)
     jobs.finish(c, job, rec, score, arg.status, arg.reason, arg.result)
     jobs.let_go(c, job)
     leases.free(c, node, rt, job, rec)
-    return redis.status_reply('OK')
+    return cell.OK
   end
   local class = rec.class
   local place = call('ZSCORE', keys.ready(root, class), node)
@@ -83,7 +131,7 @@ local function complete(root, arg)
   -- Without a place it is on its way to another class, and has it set when it arrives.
   if place then call('ZADD', keys.ready(root, class), 'XX', ready.text(tonumber(place) - ready.UNIT), node) end
   call('ZREM', keys.slots(root, node), 'j' .. job)
-  return redis.status_reply('OK')
+  return cell.OK
 end
 
 return complete

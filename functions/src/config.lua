@@ -48,9 +48,8 @@ local function configure(root, arg)
         call('HSET', keys.config(root), name, value)
       end
     end
-    local some = call('EXISTS', keys.config(root)) == 1
-    call('HSET', root, 'configured', some and '1' or '0', 'clock', c.now_text)
-    c.configured, c.config = some, nil
+    config.changed(c)
+    cell.save(c)
     if gives_weights then settle.up_to(c, SETTLE_AFTER) end
   end
   local reply = {}

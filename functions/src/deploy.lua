@@ -5,7 +5,7 @@
 --
 -- Reply:  OK
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING
--- Calls:  10 for a new one (12 more for the first of a cell, 6 for each node there, 3 when there is no cell yet), 4 when nothing
+-- Calls:  10 for a new one (12 more for the first of a cell, 6 for each node there, 4 when there is no cell yet), 4 when nothing
 --         changes, 14 for another SPEC of one that a node has, 19 when it is taken from its node
 
 local SETTLE_AFTER = 1000
@@ -37,7 +37,7 @@ local function deploy(root, arg)
   local drawn = cell.counter(c, 'deployments')
   local new, differs = wanted(c, arg, rec, drawn)
   local is_used, is_counted = drawn > 0, tonumber(new.revision) <= drawn
-  if not differs and not rec.indexing and is_counted then return redis.status_reply('OK') end
+  if not differs and not rec.indexing and is_counted then return cell.OK end
   local stays = rec ~= nil and may_stay(c, id, rec, new)
 
   -- first write. While `indexing` is set, the same call again does all of it again.
@@ -63,7 +63,7 @@ local function deploy(root, arg)
   call('HSET', key, 'indexing', '0')
   if not is_used then settle.up_to(c, SETTLE_AFTER) end
   if is_counted then cell.touch(c) end
-  return redis.status_reply('OK')
+  return cell.OK
 end
 
 return deploy

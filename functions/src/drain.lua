@@ -22,7 +22,7 @@ local function drain(root, arg)
     redis.call('HSET', keys.runtime(root, node), 'flags', flags)
   end
   cell.touch(c)
-  return redis.status_reply('OK')
+  return cell.OK
 end
 
 return drain

@@ -44,14 +44,6 @@ local function live(c, arg)
   return out, ':' .. names[#names] .. ' 1000000'
 end
 
--- Where to go on in a sorted set after an entry. One that has gone or moved since: on from where it was.
-local function rank_after(key, given, entry)
-  if not entry then return 0 end
-  local score = redis.call('ZSCORE', key, entry)
-  if score and tonumber(score) == tonumber(given) then return redis.call('ZRANK', key, entry) + 1 end
-  return redis.call('ZCOUNT', key, '-inf', '(' .. given)
-end
-
 -- Jobs that wait stand in their queues, and before their time in a list of its own.
 local function waiting(c, arg)
   local call = redis.call
@@ -68,7 +60,7 @@ local function waiting(c, arg)
   local out = {}
   for _, number in ipairs(numbers) do
     local key = number == 'd' and keys.delayed(c.root) or keys.queue(c.root, number)
-    local from = number == arg.queue and rank_after(key, arg.given, arg.entry) or 0
+    local from = number == arg.queue and pages.rank_after(key, arg.given, arg.entry) or 0
     local page = call('ZRANGE', key, from, from + arg.count - #out - 1, 'WITHSCORES')
     for i = 1, #page, 2 do out[#out + 1] = page[i] end
     if #out >= arg.count then
@@ -83,7 +75,7 @@ end
 local function boxed(c, arg)
   local call = redis.call
   local box = arg.state == 'cancelled' and keys.cancelled(c.root) or keys.failed(c.root)
-  local from = rank_after(box, arg.given, arg.entry)
+  local from = pages.rank_after(box, arg.given, arg.entry)
   local page = call('ZRANGE', box, from, from + arg.count - 1, 'WITHSCORES')
   local letter = arg.state:sub(1, 1)
   local out = {}

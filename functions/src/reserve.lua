@@ -30,8 +30,8 @@ local function again(c, arg, rec, until_ms)
   call('ZADD', keys.slots(c.root, node), 'XX', holds.text(0, until_ms), 'j' .. job)
   if interrupted then
     ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign)
-    call('HSET', c.root, 'clock', c.now_text, 'grants', rec.grant, 'reserved',
-      string.format('%d', cell.counter(c, 'reserved') + 1))
+    c.grants = tonumber(rec.grant)
+    cell.set_counter(c, 'reserved', cell.counter(c, 'reserved') + 1)
   end
   return 1
 end
@@ -62,8 +62,8 @@ local function reserve(root, arg)
   call('ZADD', keys.slots(root, node), holds.text(0, until_ms), 'j' .. job)
   call('ZADD', keys.ready(root, rt.class), ready.text(place - place % ready.UNIT + ready.UNIT + used), node)
   if until_ms < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, until_ms) end
-  call('HSET', root, 'clock', c.now_text, 'grants', grant, 'reserved',
-    string.format('%d', cell.counter(c, 'reserved') + 1))
+  c.grants = c.grants + 1
+  cell.set_counter(c, 'reserved', cell.counter(c, 'reserved') + 1)
   return 1
 end
 

@@ -16,7 +16,7 @@ local function retry(root, arg)
   local job = arg.job
   local rec = tries.record(c, job)
   if not rec or rec.status == 'released' then errors.no_such_job(job) end
-  if tries.is_waiting(rec) then return redis.status_reply('OK') end
+  if tries.is_waiting(rec) then return cell.OK end
   local score = holds.score(c, rec.node, job)
   local state = score and holds.state(score)
   if state == 'reserved' then state = 'dispatched' end
@@ -37,7 +37,7 @@ local function retry(root, arg)
   events.of_job(c, 'job_requeued', '', job, '', 'retried')
   if cell.counter(c, 'retried') < ordinal then cell.set_counter(c, 'retried', ordinal) end
   call('HDEL', key, 'f', 'r', 's', 'x')
-  return redis.status_reply('OK')
+  return cell.OK
 end
 
 return retry

@@ -24,7 +24,7 @@ return function(root)
   local r = call('HMGET', root, 'reserved', unpack(ENDS))
   local ended, reply = 0, {}
   for i, name in ipairs(ENDS) do
-    local count = tonumber(r[i + 1] or '0')
+    local count = name == 'finished' and cell.counter(c, name) or tonumber(r[i + 1] or '0')
     ended = ended + count
     reply[#reply + 1] = name
     reply[#reply + 1] = count

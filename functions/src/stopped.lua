@@ -64,7 +64,7 @@ local function stopped(root, arg)
     failed(c, job, node, rec, score, status)
   end
   cell.touch(c)
-  return redis.status_reply('OK')
+  return cell.OK
 end
 
 return stopped

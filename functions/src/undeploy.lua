@@ -20,7 +20,7 @@ local function undeploy(root, arg)
   call('ZREM', keys.deployments(root), id)
   call('DEL', keys.deployment(root, id))
   cell.touch(c)
-  return redis.status_reply('OK')
+  return cell.OK
 end
 
 return undeploy

@@ -4,6 +4,7 @@
 -- Errors: BAD_ARGUMENT, BAD_CELL
 -- Calls:  0
 
-return function()
+return function(root)
+  cell.check_root(root)
   return { 'version', about.version, 'schema', about.schema, 'digest', about.digest }
 end

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::transport::Shutdown;
-use lockless_client::backend::{Call, Cell, Durability, Failure, Redis, Reply};
+use lockless_client::backend::{Backend, Call, Cell, Durability, Failure, Reply};
 
 /// The time between two sweeps, on average.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -43,24 +43,24 @@ struct CellsInUse {
 
 impl Caretaker {
     /// Starts with the cells that are known from the start. `name` tells this gateway from others.
-    pub fn start(redis: &Arc<Redis>, known: Vec<Cell>, name: String, shutdown: &Shutdown) -> Self {
+    pub fn start(backend: &Backend, known: Vec<Cell>, name: String, shutdown: &Shutdown) -> Self {
         let cells = Arc::new(CellsInUse {
             known,
             named: Mutex::default(),
         });
-        let sweeping = (Arc::clone(redis), Arc::clone(&cells), shutdown.clone());
+        let sweeping = (backend.clone(), Arc::clone(&cells), shutdown.clone());
         tokio::spawn(async move {
-            let (redis, cells, shutdown) = sweeping;
+            let (backend, cells, shutdown) = sweeping;
             while pause(SWEEP_EVERY, &shutdown).await {
-                sweep(&redis, cells.all()).await;
+                sweep(&backend, cells.all()).await;
             }
         });
-        let watching = (Arc::clone(redis), Arc::clone(&cells), shutdown.clone());
+        let watching = (backend.clone(), Arc::clone(&cells), shutdown.clone());
         tokio::spawn(async move {
-            let (redis, cells, shutdown) = watching;
+            let (backend, cells, shutdown) = watching;
             let name = Bytes::from(name);
             while pause(SNAPSHOT_EVERY, &shutdown).await {
-                snapshot(&redis, cells.all(), &name).await;
+                snapshot(&backend, cells.all(), &name).await;
             }
         });
         Self { cells }
@@ -102,14 +102,14 @@ async fn pause(time: Duration, shutdown: &Shutdown) -> bool {
     }
 }
 
-async fn sweep(redis: &Redis, cells: Vec<Cell>) {
-    each(redis, cells, "lockless_sweep", &[]).await;
+async fn sweep(backend: &Backend, cells: Vec<Cell>) {
+    each(backend, cells, "lockless_sweep", &[]).await;
 }
 
 /// Takes snapshots of those cells that have nodes and are not another gateway's business. Others are not touched: a
 /// request that only asked for a cell must not make one.
-async fn snapshot(redis: &Redis, cells: Vec<Cell>, name: &Bytes) {
-    let counted = each(redis, cells, "lockless_stats", &[]).await;
+async fn snapshot(backend: &Backend, cells: Vec<Cell>, name: &Bytes) {
+    let counted = each(backend, cells, "lockless_stats", &[]).await;
     let in_use = counted.into_iter().filter(|(_, stats)| has_nodes(stats));
     let lock = [
         Bytes::from_static(LOCK.as_bytes()),
@@ -117,12 +117,12 @@ async fn snapshot(redis: &Redis, cells: Vec<Cell>, name: &Bytes) {
         Bytes::from_static(LOCK_MS.as_bytes()),
     ];
     let in_use = in_use.map(|(cell, _)| cell).collect();
-    let locked = each(redis, in_use, "lockless_lock", &lock).await;
+    let locked = each(backend, in_use, "lockless_lock", &lock).await;
     let own = locked.into_iter().filter(|(_, reply)| {
         matches!(reply, Reply::List(values) if values.first() == Some(&Reply::Integer(1)))
     });
     let own = own.map(|(cell, _)| cell).collect();
-    each(redis, own, "lockless_snapshot", &[]).await;
+    each(backend, own, "lockless_snapshot", &[]).await;
 }
 
 fn has_nodes(stats: &Reply) -> bool {
@@ -136,7 +136,7 @@ fn has_nodes(stats: &Reply) -> bool {
 
 /// Calls a function in each cell, and gives the replies there are.
 async fn each(
-    redis: &Redis,
+    backend: &Backend,
     cells: Vec<Cell>,
     function: &'static str,
     arguments: &[Bytes],
@@ -150,7 +150,7 @@ async fn each(
         cell: cell.clone(),
         arguments: arguments.to_vec(),
     });
-    let replies = redis.batch(calls.collect(), Durability::Primary).await;
+    let replies = backend.batch(calls.collect(), Durability::Primary).await;
     let mut given = Vec::with_capacity(cells.len());
     for (cell, reply) in cells.into_iter().zip(replies) {
         match reply {
@@ -160,6 +160,8 @@ async fn each(
                 Failure::Away(_)
                 | Failure::Lost(_)
                 | Failure::Slow
+                | Failure::Busy
+                | Failure::Ended
                 | Failure::Full(_)
                 | Failure::LibraryMissing,
             ) => {}

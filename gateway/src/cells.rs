@@ -54,6 +54,12 @@ impl Cells {
         &self.known
     }
 
+    /// Those that requests may name beside them, with `*` for any text.
+    pub fn patterns(&self) -> impl Iterator<Item = String> {
+        let patterns = self.patterns.iter();
+        patterns.map(|(before, after)| format!("{before}*{after}"))
+    }
+
     /// The cell of a request's header; the default one when it has none.
     pub fn of_headers(&self, headers: &HeaderMap) -> Result<Cell, Problem> {
         let Some(value) = headers.get(CELL_HEADER) else {

@@ -3,6 +3,7 @@
 //! The gateway knows the contract (`functions/api.toml`), not scheduling: a request is matched to a function, its
 //! arguments are marshalled, the function is called, and the reply is marshalled back.
 
+pub mod assets;
 pub mod auth;
 pub mod caretaker;
 pub mod cells;
@@ -13,6 +14,7 @@ pub mod metrics;
 pub mod openapi;
 pub mod page;
 pub mod problem;
+pub mod program;
 pub mod service;
 pub mod settings;
 pub mod transport;

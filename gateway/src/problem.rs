@@ -114,7 +114,7 @@ pub const OWN: &[OwnCode] = &[
     OwnCode {
         code: "REDIS_LOST",
         status: StatusCode::BAD_GATEWAY,
-        summary: "the connection to Redis broke during the call, which may have been done; the same request may be sent again",
+        summary: "the connection to Redis broke, or the embedded scheduler ended, during the call, which may have been done; the same request may be sent again",
         met_by: MetBy::Calls,
     },
     OwnCode {
@@ -126,7 +126,25 @@ pub const OWN: &[OwnCode] = &[
     OwnCode {
         code: "REDIS_FULL",
         status: StatusCode::SERVICE_UNAVAILABLE,
-        summary: "Redis has reached its maxmemory; nothing was done",
+        summary: "Redis has reached its maxmemory, or the embedded scheduler its limit; nothing was done",
+        met_by: MetBy::Calls,
+    },
+    OwnCode {
+        code: "TOO_BUSY",
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        summary: "as many calls wait for the embedded scheduler as may, or bodies of requests take as much memory as they may; nothing was done",
+        met_by: MetBy::Calls,
+    },
+    OwnCode {
+        code: "CALL_STOPPED",
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        summary: "the call took the embedded scheduler too much memory or time and was undone; nothing was done",
+        met_by: MetBy::Calls,
+    },
+    OwnCode {
+        code: "NO_REPLICA",
+        status: StatusCode::NOT_IMPLEMENTED,
+        summary: "a replica's confirmation was asked for, and the embedded scheduler has no replicas; nothing was done",
         met_by: MetBy::Calls,
     },
     OwnCode {
@@ -284,12 +302,15 @@ impl From<Failure> for Problem {
         let code = match failure {
             Failure::Library { code, sentence } => return Self::new(code, sentence),
             Failure::Away(_) => "REDIS_AWAY",
-            Failure::Lost(_) => "REDIS_LOST",
+            Failure::Lost(_) | Failure::Ended => "REDIS_LOST",
             Failure::Slow => "REDIS_SLOW",
             Failure::LibraryMissing => "LIBRARY_MISSING",
             Failure::Full(_) => "REDIS_FULL",
             Failure::Refused(_) => "REDIS_REFUSED",
             Failure::DurabilityUnknown => "DURABILITY_UNKNOWN",
+            Failure::Busy => "TOO_BUSY",
+            Failure::Stopped(_) => "CALL_STOPPED",
+            Failure::NoReplica => "NO_REPLICA",
         };
         Self::new(code, detail)
     }

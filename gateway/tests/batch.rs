@@ -6,7 +6,14 @@ mod support;
 use lockless_functions::LIBRARY;
 use lockless_servers::Cluster;
 use serde_json::{Value, json};
-use support::{Gateway, a_cell, load, redis};
+use support::{Gateway, Host, a_cell, load};
+
+support::on_each_host!(
+    each_call_has_its_own_result_in_order,
+    a_thousand_calls_are_taken_and_no_more,
+    one_key_makes_a_whole_batch_safe_to_send_again,
+    a_batch_whose_replies_are_too_large_is_cut_off_before_the_next_calls,
+);
 
 fn call(function: &str, arguments: Value) -> Value {
     json!({ "function": function, "arguments": arguments })
@@ -16,10 +23,8 @@ fn calls(calls: &[Value]) -> Value {
     json!({ "calls": calls })
 }
 
-#[test]
-fn each_call_has_its_own_result_in_order() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn each_call_has_its_own_result_in_order(host: &Host) {
+    let gateway = host.gateway(&[]);
     let answer = gateway.post(
         "/v1/batch",
         &calls(&[
@@ -60,10 +65,8 @@ fn each_call_has_its_own_result_in_order() {
     assert_eq!(results[6]["body"]["nodes"], json!([]));
 }
 
-#[test]
-fn a_thousand_calls_are_taken_and_no_more() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn a_thousand_calls_are_taken_and_no_more(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway
         .put("/v1/nodes/n1", &json!({ "max_jobs": 600 }))
         .ok();
@@ -101,10 +104,8 @@ fn a_thousand_calls_are_taken_and_no_more() {
         .refused(400, "BAD_ARGUMENT");
 }
 
-#[test]
-fn one_key_makes_a_whole_batch_safe_to_send_again() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn one_key_makes_a_whole_batch_safe_to_send_again(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({ "max_jobs": 10 })).ok();
     let jobs = vec![call("lockless_dispatch", json!({ "session": "s", "payload": 1 })); 3];
     let body = calls(&jobs).to_string();
@@ -140,10 +141,8 @@ fn on_a_cluster_every_call_goes_to_its_cell() {
     }
 }
 
-#[test]
-fn a_batch_whose_replies_are_too_large_is_cut_off_before_the_next_calls() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn a_batch_whose_replies_are_too_large_is_cut_off_before_the_next_calls(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     let large = "x".repeat(65_000);
     gateway

@@ -26,6 +26,9 @@ fn help_has_examples_and_names_the_variables() {
         "Examples:",
         "--redis",
         "LOCKLESS_REDIS_URL",
+        "without --redis: one process, no replicas",
+        "--state",
+        "LOCKLESS_STATE",
         "--tokens",
         "LOCKLESS_TOKENS_FILE",
         "token --role",
@@ -51,6 +54,15 @@ fn help_shows_no_secret_of_the_environment() {
 }
 
 #[test]
+fn the_first_line_says_whether_the_scheduler_is_embedded() {
+    let said = |gateway: Gateway| gateway.said().to_owned();
+    assert!(said(Gateway::embedded(&[])).ends_with(" with an embedded scheduler\n"));
+    let server = redis();
+    let with_redis = said(Gateway::spawn(&server.url(), &[]));
+    assert!(with_redis.contains(" listens on http://") && !with_redis.contains("embedded"));
+}
+
+#[test]
 fn a_mistake_is_told_in_a_sentence() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
@@ -73,6 +85,14 @@ fn a_mistake_is_told_in_a_sentence() {
         ),
         (&["--log", "a=b=c"], "--log"),
         (&["--redis-pool", "0"], "--redis-pool"),
+        (&["--deploy"], "none is named: add --redis URL"),
+        (&["--durability", "replica"], "add --redis URL"),
+        (
+            &["--state", "cell.state", "--redis", "redis://x"],
+            "--state is for the embedded scheduler",
+        ),
+        (&["--state-every-ms", "500"], "--state <FILE>"),
+        (&["--embedded-memory-mb", "1"], "8..=3072"),
         (
             &["token", "--role", "king", "--name", "x"],
             "node, client or operator",

@@ -4,12 +4,12 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{Gateway, redis};
+use support::Host;
 
-#[test]
-fn a_deployment_is_claimed_changed_taken_away_and_removed() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+support::on_each_host!(a_deployment_is_claimed_changed_taken_away_and_removed,);
+
+fn a_deployment_is_claimed_changed_taken_away_and_removed(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     let spec = json!({ "argv": ["serve", "--port", "1"] });
     let web = json!({ "spec": spec });

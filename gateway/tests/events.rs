@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use lockless_servers::{Cluster, Standalone};
 use serde_json::{Value, json};
-use support::{Gateway, PATIENCE, eventually, load, redis};
+use support::{Gateway, Host, PATIENCE, eventually, load, redis};
+
+support::on_each_host!(events_come_as_they_happen_and_go_on_after_a_break,);
 
 /// An open stream of events.
 struct Events(BufReader<TcpStream>);
@@ -62,10 +64,8 @@ impl Events {
     }
 }
 
-#[test]
-fn events_come_as_they_happen_and_go_on_after_a_break() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn events_come_as_they_happen_and_go_on_after_a_break(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/early", &json!({})).ok();
     let mut events = Events::open(&gateway, "", None);
     gateway.put("/v1/nodes/n1", &json!({})).ok();

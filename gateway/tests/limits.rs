@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::json;
 use support::{Gateway, PATIENCE, redis};
 
 const HEAD: &str =
@@ -52,6 +53,21 @@ fn slow_and_large_heads_are_not_waited_for() {
         answer.is_empty() || answer.starts_with("HTTP/1.1 431"),
         "{answer}"
     );
+}
+
+#[test]
+fn a_large_body_is_not_read_byte_by_byte() {
+    // That would take half a minute.
+    let gateway = Gateway::embedded(&["--body-timeout-ms", "3000"]);
+    gateway.put("/v1/nodes/n1", &json!({})).ok();
+    let settings = r#"{"payload_max_bytes": 1048576}"#;
+    gateway
+        .send("PATCH", "/v1/config", &[], Some(settings))
+        .ok();
+    let job = json!({ "session": "s", "payload": "x".repeat(1_000_000), "job": "j" });
+    gateway.post("/v1/jobs", &job).ok();
+    let payload = gateway.get("/v1/jobs/j").ok()["payload_json"].clone();
+    assert_eq!(payload, job["payload"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -251,9 +251,9 @@ fn shutdown_under_load_finishes_what_is_under_way() {
     });
     assert!(gateway.wait_for_end(), "{}", gateway.log());
     // Every job that Redis has was answered: nothing was cut off between the call and its answer.
-    let grants: u64 = redis::cmd("HGET")
-        .arg(&["scheduler:{main}", "grants"])
+    let stats: HashMap<String, u64> = redis::cmd("FCALL_RO")
+        .arg(&["lockless_stats", "1", "scheduler:{main}"])
         .query(&mut support::connect(&server.url()))
         .unwrap();
-    assert_eq!(grants, placed.load(Ordering::Relaxed));
+    assert_eq!(stats["dispatched"], placed.load(Ordering::Relaxed));
 }

@@ -9,7 +9,17 @@ use std::time::{Duration, Instant};
 use lockless_functions::LIBRARY;
 use lockless_servers::Cluster;
 use serde_json::json;
-use support::{Gateway, connect, eventually, load, redis};
+use support::{Gateway, Host, connect, eventually, load, redis};
+
+support::on_each_host!(
+    a_take_that_waits_is_answered_within_50_ms_of_a_dispatch,
+    a_take_without_news_ends_empty_when_its_time_is_up,
+    a_job_to_stop_is_told_at_once_and_then_once_a_second,
+    whoever_waits_for_a_job_sees_it_end,
+    a_take_whose_answer_was_lost_is_asked_for_again,
+    a_hundred_waiting_nodes_are_one_subscription,
+    shutdown_ends_long_polls_with_an_empty_answer,
+);
 
 fn waiting(gateway: &Gateway) -> u64 {
     let page = gateway.get("/metrics").text;
@@ -57,10 +67,8 @@ fn median_of_handing_over(gateway: &Gateway) -> Duration {
     times[times.len() / 2]
 }
 
-#[test]
-fn a_take_that_waits_is_answered_within_50_ms_of_a_dispatch() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn a_take_that_waits_is_answered_within_50_ms_of_a_dispatch(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     let time = median_of_handing_over(&gateway);
     assert!(time < Duration::from_millis(50), "{time:?}");
@@ -78,10 +86,8 @@ fn so_it_is_on_a_cluster() {
     assert!(time < Duration::from_millis(50), "{time:?}");
 }
 
-#[test]
-fn a_take_without_news_ends_empty_when_its_time_is_up() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn a_take_without_news_ends_empty_when_its_time_is_up(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     let begin = Instant::now();
     assert_eq!(take(&gateway, 300).ok(), json!({ "jobs": [], "stop": [] }));
@@ -89,10 +95,8 @@ fn a_take_without_news_ends_empty_when_its_time_is_up() {
     take(&gateway, 70_000).refused(400, "BAD_ARGUMENT");
 }
 
-#[test]
-fn a_job_to_stop_is_told_at_once_and_then_once_a_second() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn a_job_to_stop_is_told_at_once_and_then_once_a_second(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     dispatch(&gateway, "j");
     take(&gateway, 0).ok();
@@ -112,10 +116,8 @@ fn a_job_to_stop_is_told_at_once_and_then_once_a_second() {
     );
 }
 
-#[test]
-fn whoever_waits_for_a_job_sees_it_end() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn whoever_waits_for_a_job_sees_it_end(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     gateway
         .get("/v1/jobs/none?wait_ms=5000")
@@ -158,16 +160,19 @@ fn an_end_that_nobody_heard_of_is_seen_when_the_time_is_up() {
         };
         eventually("it is subscribed", subscribed);
         // The cell is made to forget that anyone listens, as a failover could.
-        let listening = || {
-            let until: u64 = redis::cmd("HGET")
-                .arg(&["scheduler:{main}", "listen"])
+        let state = || -> Vec<String> {
+            let state: String = redis::cmd("HGET")
+                .arg(&["scheduler:{main}", "state2"])
                 .query(&mut connect(&server.url()))
                 .unwrap();
-            until > 0
+            state.split(' ').map(str::to_owned).collect()
         };
-        eventually("it listens", listening);
+        const LISTEN: usize = 5;
+        eventually("it listens", || state()[LISTEN] != "0");
+        let mut forgotten = state();
+        "0".clone_into(&mut forgotten[LISTEN]);
         redis::cmd("HSET")
-            .arg(&["scheduler:{main}", "listen", "0"])
+            .arg(&["scheduler:{main}", "state2", &forgotten.join(" ")])
             .exec(&mut connect(&server.url()))
             .unwrap();
         let end = json!({ "node": "n1", "status": "finished" });
@@ -176,10 +181,8 @@ fn an_end_that_nobody_heard_of_is_seen_when_the_time_is_up() {
     });
 }
 
-#[test]
-fn a_take_whose_answer_was_lost_is_asked_for_again() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn a_take_whose_answer_was_lost_is_asked_for_again(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     dispatch(&gateway, "j");
     let key = [("idempotency-key", "take-1")];
@@ -192,10 +195,8 @@ fn a_take_whose_answer_was_lost_is_asked_for_again() {
     assert_eq!(take(&gateway, 0).ok()["jobs"], json!([]));
 }
 
-#[test]
-fn a_hundred_waiting_nodes_are_one_subscription() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn a_hundred_waiting_nodes_are_one_subscription(host: &Host) {
+    let gateway = host.gateway(&[]);
     for node in 0..100 {
         gateway
             .put(&format!("/v1/nodes/n{node}"), &json!({ "max_jobs": 1 }))
@@ -216,11 +217,13 @@ fn a_hundred_waiting_nodes_are_one_subscription() {
             })
             .collect();
         eventually("all wait", || waiting(gateway) == 100);
-        let counts: (String, u32) = redis::cmd("PUBSUB")
-            .arg(&["SHARDNUMSUB", "scheduler:{main}:wake"])
-            .query(&mut connect(&server.url()))
-            .unwrap();
-        assert_eq!(counts.1, 1);
+        if let Host::Redis(server) = host {
+            let counts: (String, u32) = redis::cmd("PUBSUB")
+                .arg(&["SHARDNUMSUB", "scheduler:{main}:wake"])
+                .query(&mut connect(&server.url()))
+                .unwrap();
+            assert_eq!(counts.1, 1);
+        }
         for job in 0..100 {
             dispatch(gateway, &format!("j{job}"));
         }
@@ -230,10 +233,8 @@ fn a_hundred_waiting_nodes_are_one_subscription() {
     });
 }
 
-#[test]
-fn shutdown_ends_long_polls_with_an_empty_answer() {
-    let server = redis();
-    let mut gateway = Gateway::start(&server.url(), &[]);
+fn shutdown_ends_long_polls_with_an_empty_answer(host: &Host) {
+    let mut gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     thread::scope(|scope| {
         let taker = scope.spawn(|| take(&gateway, 60_000).ok());

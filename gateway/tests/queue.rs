@@ -4,7 +4,14 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{Answer, Gateway, redis};
+use support::{Answer, Gateway, Host};
+
+support::on_each_host!(
+    a_job_is_started_makes_room_fails_and_is_brought_back,
+    every_part_of_a_sample_is_asked_for_by_the_name_of_its_field,
+    the_same_key_is_the_same_turn_and_the_same_hand_over,
+    a_job_submitted_without_an_id_is_told_which_it_got,
+);
 
 /// A sample of a machine of 10,000 MB that uses so much of its memory.
 fn sample(mem_pct: u32) -> Value {
@@ -18,10 +25,8 @@ fn tick(gateway: &Gateway, body: &Value) -> Answer {
     gateway.post("/v1/nodes/n1/tick", body)
 }
 
-#[test]
-fn a_job_is_started_makes_room_fails_and_is_brought_back() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn a_job_is_started_makes_room_fails_and_is_brought_back(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     let job = json!({ "job": "j", "payload": { "text": "hello" }, "retries": 0, "mem_mb": 100 });
     assert_eq!(
@@ -75,10 +80,8 @@ fn a_job_is_started_makes_room_fails_and_is_brought_back() {
     );
 }
 
-#[test]
-fn every_part_of_a_sample_is_asked_for_by_the_name_of_its_field() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn every_part_of_a_sample_is_asked_for_by_the_name_of_its_field(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     let whole = sample(20);
     for name in whole.as_object().unwrap().keys() {
@@ -109,10 +112,8 @@ fn every_part_of_a_sample_is_asked_for_by_the_name_of_its_field() {
     tick(&gateway, &whole).ok();
 }
 
-#[test]
-fn the_same_key_is_the_same_turn_and_the_same_hand_over() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn the_same_key_is_the_same_turn_and_the_same_hand_over(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     let submit = |job: &str| {
         let job = json!({ "job": job, "payload": 1 });
@@ -140,10 +141,8 @@ fn the_same_key_is_the_same_turn_and_the_same_hand_over() {
     assert_eq!(first, again);
 }
 
-#[test]
-fn a_job_submitted_without_an_id_is_told_which_it_got() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn a_job_submitted_without_an_id_is_told_which_it_got(host: &Host) {
+    let gateway = host.gateway(&[]);
     let answer = gateway.post("/v1/queue", &json!({ "payload": 1 }));
     assert_eq!(answer.ok(), json!({ "submitted": true }));
     let job = answer

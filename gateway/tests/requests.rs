@@ -5,12 +5,22 @@ mod support;
 
 use lockless_servers::Standalone;
 use serde_json::json;
-use support::{Gateway, eventually, redis};
+use support::{Gateway, Host, eventually, redis};
 
-#[test]
-fn a_payload_and_a_result_come_back_byte_for_byte() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+support::on_each_host!(
+    a_payload_and_a_result_come_back_byte_for_byte,
+    the_same_key_is_the_same_job,
+    cells_are_apart,
+    an_idle_cell_is_swept,
+    pages_are_there_without_a_token,
+    measures_are_for_prometheus,
+    a_request_can_be_found_in_the_log_by_its_id,
+    a_page_of_another_site_can_not_call_it,
+    the_log_names_the_caller,
+);
+
+fn a_payload_and_a_result_come_back_byte_for_byte(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     let odd = r#"{ "b" : 1.50, "a":"\u00e9\n", "big": 12345678901234567890, "a": [ ] }"#;
     let body = format!(r#"{{"session":"s","job":"j","payload":{odd}}}"#);
@@ -48,10 +58,8 @@ fn what_is_no_json_is_told_as_such() {
     );
 }
 
-#[test]
-fn the_same_key_is_the_same_job() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn the_same_key_is_the_same_job(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     let body = Some(r#"{"session":"s","payload":1}"#);
     let key = [("idempotency-key", "\"order-7\"")];
@@ -71,10 +79,8 @@ fn the_same_key_is_the_same_job() {
         .refused(400, "BAD_ARGUMENT");
 }
 
-#[test]
-fn cells_are_apart() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn cells_are_apart(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway
         .send(
             "PUT",
@@ -131,10 +137,8 @@ fn a_durable_write_is_answered_when_a_replica_has_it() {
     assert_eq!(gateway.get("/v1/nodes/n1").ok()["current_jobs"], 1);
 }
 
-#[test]
-fn an_idle_cell_is_swept() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn an_idle_cell_is_swept(host: &Host) {
+    let gateway = host.gateway(&[]);
     let cell = [("lockless-cell", "t:{idle}")];
     gateway.send("PUT", "/v1/nodes/n1", &cell, Some("{}")).ok();
     let body = Some(r#"{"session":"s","payload":1,"job":"j","ack":50}"#);
@@ -145,10 +149,8 @@ fn an_idle_cell_is_swept() {
     });
 }
 
-#[test]
-fn pages_are_there_without_a_token() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn pages_are_there_without_a_token(host: &Host) {
+    let gateway = host.gateway(&[]);
     for path in ["/healthz", "/readyz", "/openapi.json", "/docs", "/"] {
         let answer = gateway.get(path);
         assert_eq!(answer.status, 200, "{path}");
@@ -168,10 +170,8 @@ fn pages_are_there_without_a_token() {
     assert_eq!(docs.header("x-content-type-options"), "nosniff");
 }
 
-#[test]
-fn measures_are_for_prometheus() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn measures_are_for_prometheus(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     gateway.get("/v1/jobs/none").refused(404, "NO_SUCH_JOB");
     let page = gateway.get("/metrics");
@@ -192,18 +192,18 @@ fn measures_are_for_prometheus() {
             page.text
         );
     }
-    assert!(
-        page.text.contains("lockless_redis_call_seconds_bucket"),
-        "{}",
-        page.text
-    );
+    let calls = match host {
+        Host::Redis(_) => "lockless_redis_call_seconds_bucket",
+        Host::Embedded => "lockless_embedded_call_seconds_bucket",
+    };
+    assert!(page.text.contains(calls), "{}", page.text);
+    let of_redis = page.text.contains("lockless_redis_");
+    assert_eq!(of_redis, matches!(host, Host::Redis(_)), "{}", page.text);
     assert!(page.text.ends_with("# EOF\n"));
 }
 
-#[test]
-fn a_request_can_be_found_in_the_log_by_its_id() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &["--log-format", "json"]);
+fn a_request_can_be_found_in_the_log_by_its_id(host: &Host) {
+    let gateway = host.gateway(&["--log-format", "json"]);
     let answer = gateway.send("GET", "/v1/jobs/none", &[("x-request-id", "my-7")], None);
     assert_eq!(answer.header("x-request-id"), "my-7");
     let line = || {
@@ -223,10 +223,8 @@ fn a_request_can_be_found_in_the_log_by_its_id() {
     assert_eq!(gateway.get("/healthz").header("x-request-id").len(), 32);
 }
 
-#[test]
-fn a_page_of_another_site_can_not_call_it() {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &[]);
+fn a_page_of_another_site_can_not_call_it(host: &Host) {
+    let gateway = host.gateway(&[]);
     gateway.put("/v1/nodes/n1", &json!({})).ok();
     let take =
         |headers: &[(&str, &str)]| gateway.send("POST", "/v1/nodes/n1/take", headers, Some("{}"));
@@ -261,16 +259,14 @@ fn the_key_that_was_made_up_is_told_with_an_error_too() {
     );
 }
 
-#[test]
-fn the_log_names_the_caller() {
+fn the_log_names_the_caller(host: &Host) {
     let (secret, line) =
         lockless_gateway::auth::generate(lockless_functions::api::Role::Client, "web-7", None)
             .unwrap();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("tokens");
     std::fs::write(&file, line).unwrap();
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), &["--tokens", file.to_str().unwrap()]);
+    let gateway = host.gateway(&["--tokens", file.to_str().unwrap()]);
     let bearer = format!("Bearer {secret}");
     gateway
         .send("GET", "/v1/nodes", &[("authorization", &bearer)], None)

@@ -8,9 +8,16 @@ use std::collections::BTreeSet;
 use lockless_functions::api::{Argument, FieldKind, Function, Kind, ReplyShape, Role};
 use lockless_gateway::contract::{self, Route};
 use lockless_gateway::openapi::example;
-use lockless_servers::{Cluster, Standalone};
+use lockless_servers::Cluster;
 use serde_json::{Map, Value, json};
-use support::{Answer, Gateway, a_cell, load, redis};
+use support::{Answer, Gateway, Host, a_cell, load};
+
+support::on_each_host!(
+    every_route_answers_what_the_contract_says,
+    every_route_refuses_what_it_does_not_take,
+    every_argument_refuses_another_type_and_names_itself,
+    only_those_who_may_are_served,
+);
 
 /// A node, and what the route is about: a job on it, a session that is bound to it, or a deployment. Returns what only Redis could know.
 fn prepare(gateway: &Gateway, cell: &str, route: &Route) -> Map<String, Value> {
@@ -118,12 +125,6 @@ fn name_of(route: &Route) -> String {
     format!("{} {}", route.method, route.path)
 }
 
-fn with_gateway(arguments: &[&str]) -> (Standalone, Gateway) {
-    let server = redis();
-    let gateway = Gateway::start(&server.url(), arguments);
-    (server, gateway)
-}
-
 /// The names in a reply that the contract promises.
 fn promised(function: &Function) -> BTreeSet<String> {
     match function.reply {
@@ -166,10 +167,8 @@ fn every_item_fits(record: &str, items: &Value, name: &str) {
     }
 }
 
-#[test]
-fn every_route_answers_what_the_contract_says() {
-    let (_server, gateway) = with_gateway(&[]);
-    all_answer(&gateway);
+fn every_route_answers_what_the_contract_says(host: &Host) {
+    all_answer(&host.gateway(&[]));
 }
 
 #[test]
@@ -211,9 +210,8 @@ fn all_answer(gateway: &Gateway) {
     }
 }
 
-#[test]
-fn every_route_refuses_what_it_does_not_take() {
-    let (_server, gateway) = with_gateway(&[]);
+fn every_route_refuses_what_it_does_not_take(host: &Host) {
+    let gateway = host.gateway(&[]);
     for route in contract::routes() {
         let cell = a_cell();
         let headers = [("lockless-cell", cell.as_str())];
@@ -245,9 +243,8 @@ fn every_route_refuses_what_it_does_not_take() {
     }
 }
 
-#[test]
-fn every_argument_refuses_another_type_and_names_itself() {
-    let (_server, gateway) = with_gateway(&[]);
+fn every_argument_refuses_another_type_and_names_itself(host: &Host) {
+    let gateway = host.gateway(&[]);
     for route in contract::routes().iter().filter(|route| !route.has_query()) {
         let arguments = route.function.args.iter().chain(&route.function.options);
         let in_path = &route.path_arguments;
@@ -275,8 +272,7 @@ fn every_argument_refuses_another_type_and_names_itself() {
     }
 }
 
-#[test]
-fn only_those_who_may_are_served() {
+fn only_those_who_may_are_served(host: &Host) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("tokens");
     let mut lines = String::new();
@@ -292,7 +288,7 @@ fn only_those_who_may_are_served() {
     let client = make("client", "a-client", None);
     let operator = make("operator", "an-operator", None);
     std::fs::write(&file, &lines).unwrap();
-    let (_server, gateway) = with_gateway(&["--tokens", file.to_str().unwrap()]);
+    let gateway = host.gateway(&["--tokens", file.to_str().unwrap()]);
 
     for route in contract::routes() {
         let function = route.function;

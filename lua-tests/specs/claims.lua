@@ -175,7 +175,7 @@ describe('what interrupted calls left', function()
 end)
 
 describe('a node that has all it may have', function()
-  it('claims nothing more, and stands in nobody\'s way', { hosts = 'in_process' }, function()
+  it('claims nothing more, and stands in nobody\'s way', { hosts = 'model' }, function()
     fcall('lockless_register', 'n1', 4)
     fcall('lockless_register', 'n2', 4)
     fcall('lockless_heartbeat', 'n2', 'CPU', 50)

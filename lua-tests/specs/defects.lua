@@ -62,7 +62,7 @@ describe('defects of the minimal spec', function()
     expect(fcall('lockless_check')):equals({})
   end)
 
-  it('every dispatch walks all nodes', { hosts = 'in_process' }, function()
+  it('every dispatch walks all nodes', { hosts = 'model' }, function()
     local function calls_with(nodes, from)
       for i = from, nodes do register('n' .. i, 4) end
       for _ = 1, 3 do dispatch() end
@@ -72,7 +72,7 @@ describe('defects of the minimal spec', function()
     expect(calls_with(1500, 3)):equals(few)
   end)
 
-  it('undeclared, untagged keys fail on Cluster', { hosts = 'in_process' }, function()
+  it('undeclared, untagged keys fail on Cluster', { hosts = 'model' }, function()
     local function all_tagged()
       for _, call in ipairs(call_trace()) do
         if call[2] ~= '' then expect(call[2]:sub(1, #R)):equals(R) end

@@ -116,7 +116,7 @@ describe('a storm of a thousand reports from fifty nodes in one window', functio
     for i = 1, 1000 do
       local answer = missing('n' .. (i % 50 + 1), 'WINDOW', 600000)
       answers[answer] = answers[answer] + 1
-      if host_name == 'in_process' then
+      if on_model then
         local writes = 0
         for _, call in ipairs(call_trace()) do
           if call[1] == 'set' or call[1] == 'hset' or call[1] == 'zadd' or call[1] == 'xadd' then writes = writes + 1 end
@@ -128,7 +128,7 @@ describe('a storm of a thousand reports from fifty nodes in one window', functio
     expect(answers):equals({ ACT = 1, COUNTED = 499, LIMITED = 500 })
     expect(events_of('model_unavailable')):has_length(1)
     expect(finds_model()):is_error('NO_AVAILABLE_NODE')
-    if host_name == 'in_process' then expect(redis('DBSIZE') - keys_before):is_at_most(52) end
+    if on_model then expect(redis('DBSIZE') - keys_before):is_at_most(52) end
     expect(fcall('lockless_check')):equals({})
   end)
 end)
@@ -160,7 +160,7 @@ describe('a limit', function()
     local start = now_ms() + 1000000
     limit(9, 1000)
     redis('DEL', R .. ':limit:log:1000:api')
-    local function at(ms) redis('HSET', R, 'clock', start + ms) end
+    local function at(ms) set_state('clock', start + ms) end
     at(0)
     expect(limit(2, 60000)):equals({ 1, 1, 0 })
     at(40000)
@@ -182,17 +182,17 @@ describe('a limit', function()
     local allowed, now = {}, now_ms() + 1000000
     for step = 1, 400 do
       now = now + step * 7919 % 300
-      redis('HSET', R, 'clock', now)
+      set_state('clock', now)
       local answer = limit(5, 1000)
       if answer[1] == 1 then
         allowed[#allowed + 1] = now
         if #allowed > 5 then expect(now - allowed[#allowed - 5]):is_at_least(1000) end
       else
         -- It says when: not a moment earlier.
-        redis('HSET', R, 'clock', now + answer[3] - 1)
+        set_state('clock', now + answer[3] - 1)
         expect(limit(5, 1000)[1]):equals(0)
         now = now + answer[3]
-        redis('HSET', R, 'clock', now)
+        set_state('clock', now)
         expect(limit(5, 1000)[1]):equals(1)
         allowed[#allowed + 1] = now
       end

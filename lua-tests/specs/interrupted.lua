@@ -60,7 +60,7 @@ describe('while the class of a node has gone, the cell', function()
   end)
 
   for _, row in ipairs(rows) do
-    it(row[1] .. ', and is sound again with the next heartbeat', { hosts = 'in_process' }, function()
+    it(row[1] .. ', and is sound again with the next heartbeat', { hosts = 'model' }, function()
       row[2]()
       expect(fcall('lockless_heartbeat', 'n1', 'LABEL', 'b')):succeeds()
       expect(fcall('lockless_check')):equals({})

@@ -20,11 +20,20 @@ describe('a node that is silent', function()
 
   it('is lost with its jobs at the next call, whichever it is', function()
     local lost, kept = job_on('n1'), job_on('n2')
-    expect(fcall('lockless_ack', kept, 'n2')):equals('OK')
+    expect(fcall('lockless_complete', kept, 'n2', 'finished')):equals('OK')
     expect(status(lost)):equals('expired')
     expect(fcall('lockless_job', lost)):has('reason', 'node lost')
-    expect(status(kept)):equals('running')
+    expect(status(kept)):equals('finished')
     expect(fcall('lockless_node', 'n1')):has('state', 'offline'):has('current_jobs', 0):has('online', 'false')
+    expect(fcall('lockless_check')):equals({})
+  end)
+
+  it('may acknowledge until it is lost, which an acknowledgement leaves to the next call', function()
+    local late, kept = job_on('n1'), job_on('n2')
+    expect(fcall('lockless_ack', late, 'n1')):equals('OK')
+    expect(fcall('lockless_complete', kept, 'n2', 'finished')):equals('OK')
+    expect(fcall('lockless_job', late)):has('status', 'expired'):has('reason', 'node lost')
+    expect(fcall('lockless_ack', late, 'n1')):is_error('STALE_NODE')
     expect(fcall('lockless_check')):equals({})
   end)
 
@@ -193,7 +202,7 @@ describe('an outage', function()
       register('n2', 1)
       redis('HSET', R .. ':node:runtime:n2', 'until', now_ms() - 1)
       redis('ZADD', R .. ':due', now_ms() - 1, 'nn2')
-      redis('HSET', R, 'wake', 0)
+      set_state('wake', 0)
       outage(case[1])
       expect(fcall('lockless_heartbeat', 'n2').err ~= nil):equals(case[2])
     end
@@ -261,7 +270,7 @@ describe('real time', function()
 end)
 
 describe('a cell whose calls are all refused', function()
-  it('still settles: a refused call is one that the cell saw', { hosts = 'in_process' }, function()
+  it('still settles: a refused call is one that the cell saw', { hosts = 'model' }, function()
     register('n1', 1)
     dispatch('JOB', 'a')
     for _ = 1, 70 do
@@ -316,6 +325,41 @@ describe('extend', function()
     expect(fcall('lockless_job', 'a')):has('started_ts', started)
     fcall('lockless_complete', 'a', 'n1', 'finished')
     expect(fcall('lockless_job', 'a')):has('started_ts', started)
+  end)
+end)
+
+describe('an outage that ends before anything is overdue', function()
+  local firsts = {
+    dispatch = function() dispatch('JOB', 'c') end,
+    complete = function() fcall('lockless_complete', 'b', 'n1', 'finished') end,
+  }
+  for name, first in pairs(firsts) do
+    it('is noticed by a ' .. name .. ' that comes first', { hosts = 'model' }, function()
+      register('n1', 4)
+      dispatch('JOB', 'a')
+      dispatch('JOB', 'b')
+      pass_time(16000)
+      first()
+      -- The node is silent for longer than heartbeat_ttl_ms, but had no chance to speak for half of it.
+      for _ = 1, 2 do
+        pass_time(9000)
+        fcall('lockless_sweep')
+      end
+      expect(fcall('lockless_node', 'n1')):has('state', 'ready')
+    end)
+  end
+end)
+
+describe('a job under ACK', function()
+  it('was started when it was acknowledged, also once it has finished', function()
+    register('n1', 1)
+    dispatch('JOB', 'a', 'ACK', 9000)
+    pass_time(20)
+    fcall('lockless_ack', 'a', 'n1')
+    local job = fields(fcall('lockless_job', 'a'))
+    expect(job.started_ts - job.created_ts):is_at_least(20)
+    fcall('lockless_complete', 'a', 'n1', 'finished')
+    expect(fcall('lockless_job', 'a')):has('status', 'finished'):has('started_ts', job.started_ts)
   end)
 end)
 

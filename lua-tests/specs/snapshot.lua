@@ -125,11 +125,11 @@ describe('a snapshot', function()
     end
     local first = snapshot().ts
     -- Ahead of the server's clock, so that exactly this passes.
-    redis('HSET', R, 'clock', first + 100000)
+    set_state('clock', first + 100000)
     local seen = snapshot()
     expect({ seen.since_ts, seen.ts - first }):equals({ first, 100000 })
     expect(seen.rates):equals({ dispatched_per_s = 0.04, finished_per_s = 0.03, failed_per_s = 0.01, expired_per_s = 0,
-      cancelled_per_s = 0, submitted_per_s = 0, started_per_s = 0 })
+      cancelled_per_s = 0, submitted_per_s = 0, started_per_s = 0, bound_per_s = 0 })
     expect(seen.jobs):equals({ live = 0, dispatched = 4, reserved = 0, submitted = 0, started = 0, pending = 0, delayed = 0,
       finished = 3, failed = 1, expired = 0, cancelled = 0, released = 0, dead_letters = 1 })
   end)
@@ -139,9 +139,42 @@ describe('a snapshot', function()
     snapshot()
     local before = redis('GET', R .. ':snapshot:before')
     redis('SET', R .. ':snapshot:before', before:match('^%S+ %S+ %S+ %S+ %S+ %S+'))
-    redis('HSET', R, 'clock', now_ms() + 100000)
+    set_state('clock', now_ms() + 100000)
     local seen = snapshot()
     expect({ seen.rates.cancelled_per_s, seen.rates.submitted_per_s }):equals({ 0, null })
+  end)
+
+  it('has the history of the snapshots before, at least five seconds apart', function()
+    register('n1')
+    local start = snapshot().ts + 1000000
+    -- Ahead of the server's clock, so that no more than this passes.
+    for i = 0, 9 do
+      dispatch()
+      set_state('clock', start + i * 2000)
+      snapshot()
+    end
+    local seen = snapshot()
+    expect(seen.history.columns):equals({ 'ts', 'dispatched', 'finished', 'failed', 'expired', 'cancelled', 'submitted', 'started',
+      'bound', 'live', 'pending', 'slots', 'used' })
+    local rows = seen.history.rows
+    local last = rows[#rows]
+    expect({ last[1], last[2], last[10], last[12], last[13] }):equals({ seen.ts, seen.jobs.dispatched, seen.jobs.live, seen.slots,
+      seen.used })
+    for i = 2, #rows - 1 do expect(rows[i][1] - rows[i - 1][1]):is_at_least(5000) end
+    expect(last[1]):equals(start + 18000)
+    expect(#rows):is_at_least(4):is_at_most(5)
+  end)
+
+  it('has a history of 120 rows at most', function()
+    register('n1')
+    local start = snapshot().ts + 1000000
+    for i = 1, 130 do
+      set_state('clock', start + i * 6000)
+      fcall('lockless_snapshot')
+    end
+    local rows = snapshot().history.rows
+    expect(rows):has_length(120)
+    expect({ rows[1][1], rows[120][1] }):equals({ start + 11 * 6000, start + 130 * 6000 })
   end)
 
   it('counts jobs of the queue, whatever became of them', function()
@@ -156,7 +189,7 @@ describe('a snapshot', function()
     fcall('lockless_stopped', 'j3', 'n1', 'ok')
     fcall('lockless_cancel', 'j8')
     dispatch()
-    redis('HSET', R, 'clock', first + 100000)
+    set_state('clock', first + 100000)
     local seen, stats = snapshot(), fields(fcall('lockless_stats'))
     expect(seen.jobs):has('live', 2):has('dispatched', 1):has('submitted', 9):has('started', 4):has('pending', 6):has('delayed', 1)
     for _, name in ipairs({ 'live', 'dispatched', 'pending', 'finished', 'failed', 'cancelled' }) do
@@ -164,6 +197,17 @@ describe('a snapshot', function()
     end
     expect({ seen.rates.submitted_per_s, seen.rates.started_per_s, seen.rates.dispatched_per_s }):equals({ 0.09, 0.04, 0.01 })
     expect(seen.used):equals(2)
+  end)
+
+  it('counts how often sessions were bound', function()
+    register('n1')
+    local first = snapshot().ts
+    fcall('lockless_bind', 'a', 'r')
+    fcall('lockless_bind', 'b', 'r')
+    fcall('lockless_bind', 'b', 'r')
+    set_state('clock', first + 100000)
+    local seen = snapshot()
+    expect({ seen.sessions.bound, seen.rates.bound_per_s }):equals({ 2, 0.02 })
   end)
 
   it('names the longest queues by what their jobs ask for', function()
@@ -178,7 +222,7 @@ describe('a snapshot', function()
     })
   end)
 
-  it('names 64 queues at most, and looks at each of 1000 once', { hosts = 'in_process' }, function()
+  it('names 64 queues at most, and looks at each of 1000 once', { hosts = 'model' }, function()
     for i = 1, 1000 do fcall('lockless_submit', 'j' .. i, 'p', 'POOL', 'p' .. i) end
     for i = 1, 9 do fcall('lockless_submit', 'k' .. i, 'p', 'POOL', 'p777') end
     expect(fcall('lockless_submit', 'more', 'p', 'POOL', 'new')):is_error('BAD_ARGUMENT'):contains('1000')
@@ -202,11 +246,11 @@ describe('a snapshot', function()
     local text = fcall('lockless_snapshot')
     -- Ahead of the server's clock, so that no more than this passes.
     local start = parse(text).ts
-    redis('HSET', R, 'clock', start + 1000000)
+    set_state('clock', start + 1000000)
     text = fcall('lockless_snapshot')
     register('n2')
     expect(fcall('lockless_snapshot')):equals(text)
-    redis('HSET', R, 'clock', start + 1001000)
+    set_state('clock', start + 1001000)
     expect(snapshot().nodes.total):equals(2)
   end)
 
@@ -224,7 +268,7 @@ describe('a snapshot', function()
     expect(redis('EXISTS', R, R .. ':snapshot', R .. ':snapshot:before')):equals(0)
   end)
 
-  it('costs the same with ten times the nodes', { hosts = 'in_process' }, function()
+  it('costs the same with ten times the nodes', { hosts = 'model' }, function()
     local calls = {}
     for _, nodes in ipairs({ 200, 2000 }) do
       for i = 1, nodes do register('n' .. i, 'LABEL', 'model:m@' .. i % 3) end

@@ -1,9 +1,6 @@
 use mlua::{Function, IntoLua, Lua, Table, Value};
 
-use crate::{Error, Host, Reply, sources, stack};
-
-/// When the model's clock starts, in ms since 1970: 2026-01-01, fixed so that runs repeat.
-const START_MS: u64 = 1_767_225_600_000;
+use crate::{Error, Host, Model, Reply, START_MS, Snapshot, TracedCall, model::Kept, stack};
 
 /// The library on the model of Redis, in a Lua machine of its own.
 pub struct InProcess {
@@ -13,18 +10,6 @@ pub struct InProcess {
     call: Function,
     fcall: Function,
     channel: Vec<u8>,
-}
-
-/// A copy of a host's whole state. It belongs to the host that made it.
-pub struct Snapshot(Table);
-
-/// One `redis.call` or `redis.pcall` that a function made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TracedCall {
-    /// The command in lower case.
-    pub command: String,
-    /// Its first argument, usually the key.
-    pub key: Vec<u8>,
 }
 
 /// One message said with `PUBLISH` or `SPUBLISH`.
@@ -41,7 +26,7 @@ pub struct Published {
 impl InProcess {
     /// A host with the library loaded.
     pub fn new(library_source: &str) -> Result<InProcess, Error> {
-        let host = InProcess::empty()?;
+        let mut host = InProcess::empty()?;
         host.load_library(library_source)?;
         Ok(host)
     }
@@ -51,7 +36,7 @@ impl InProcess {
         let lua = Lua::new();
         let module = lua.create_table()?;
         module.set("getinfo", stack::getinfo(&lua)?)?;
-        for (name, source) in sources::MODEL.iter().chain(&sources::HOST) {
+        for (name, source) in lockless_model::REDIS.iter().chain(&lockless_model::HOST) {
             lua.load(*source).set_name(*name).call::<()>(&module)?;
         }
         let db: Table = module.get::<Function>("new")?.call(START_MS * 1000)?;
@@ -66,74 +51,6 @@ impl InProcess {
             fcall,
             channel: Vec::new(),
         })
-    }
-
-    /// Loads a library, in place of one with the same name. A refused one leaves the old one as it was.
-    pub fn load_library(&self, source: &str) -> Result<(), Error> {
-        let load: Function = self.host.get("load")?;
-        match load.call::<(Option<String>, Option<mlua::LuaString>)>((&self.host, source, true))? {
-            (Some(_), _) => Ok(()),
-            (None, line) => Err(Error::Library(
-                line.map(|line| line.to_string_lossy()).unwrap_or_default(),
-            )),
-        }
-    }
-
-    /// How many `redis.call` and `redis.pcall` the last function call made.
-    pub fn call_count(&self) -> Result<usize, Error> {
-        Ok(self.host.get("calls")?)
-    }
-
-    /// The commands the last function call made, in order.
-    pub fn call_trace(&self) -> Result<Vec<TracedCall>, Error> {
-        let trace: Vec<(String, mlua::LuaString)> = self
-            .host
-            .get::<Table>("trace")?
-            .sequence_values::<Table>()
-            .map(|call| call.and_then(|call| Ok((call.get(1)?, call.get(2)?))))
-            .collect::<mlua::Result<_>>()?;
-        let traced = |(command, key): (String, mlua::LuaString)| TracedCall {
-            command,
-            key: key.as_bytes().to_vec(),
-        };
-        Ok(trace.into_iter().map(traced).collect())
-    }
-
-    /// Makes the n-th `redis.call` of the next function call fail without running it.
-    pub fn fail_at(&self, n: usize) -> Result<(), Error> {
-        Ok(self.host.set("fail_at", n)?)
-    }
-
-    /// The same with an error line of the caller's choice.
-    pub fn fail_at_with(&self, n: usize, line: &str) -> Result<(), Error> {
-        self.host.set("fail_with", line)?;
-        self.fail_at(n)
-    }
-
-    /// Every key with its type, value and whether it expires, as text. Equal states give equal text.
-    pub fn dump(&self) -> Result<String, Error> {
-        let text: mlua::LuaString = self.db.get::<Function>("dump")?.call(&self.db)?;
-        Ok(text.to_string_lossy())
-    }
-
-    /// A copy of the state, clock included.
-    pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        Ok(Snapshot(
-            self.db.get::<Function>("snapshot")?.call(&self.db)?,
-        ))
-    }
-
-    /// Goes back to a snapshot, which can be used again.
-    pub fn restore(&self, snapshot: &Snapshot) -> Result<(), Error> {
-        Ok(self
-            .db
-            .get::<Function>("restore")?
-            .call((&self.db, &snapshot.0))?)
-    }
-
-    /// Sets the model's clock.
-    pub fn set_time_ms(&self, ms: u64) -> Result<(), Error> {
-        Ok(self.db.set("now_us", ms * 1000)?)
     }
 
     /// The messages published since the last time this was asked.
@@ -220,7 +137,69 @@ impl Host for InProcess {
         Ok(said.map(|said| said.message).collect())
     }
 
-    fn as_in_process(&mut self) -> Option<&mut InProcess> {
+    fn as_model(&mut self) -> Option<&mut dyn Model> {
         Some(self)
+    }
+}
+
+impl Model for InProcess {
+    fn load_library(&mut self, source: &str) -> Result<(), Error> {
+        let load: Function = self.host.get("load")?;
+        match load.call::<(Option<String>, Option<mlua::LuaString>)>((&self.host, source, true))? {
+            (Some(_), _) => Ok(()),
+            (None, line) => Err(Error::Library(
+                line.map(|line| line.to_string_lossy()).unwrap_or_default(),
+            )),
+        }
+    }
+
+    fn call_count(&mut self) -> Result<usize, Error> {
+        Ok(self.host.get("calls")?)
+    }
+
+    fn call_trace(&mut self) -> Result<Vec<TracedCall>, Error> {
+        let trace: Vec<(String, mlua::LuaString)> = self
+            .host
+            .get::<Function>("traced")?
+            .call::<Table>(&self.host)?
+            .sequence_values::<Table>()
+            .map(|call| call.and_then(|call| Ok((call.get(1)?, call.get(2)?))))
+            .collect::<mlua::Result<_>>()?;
+        let traced = |(command, key): (String, mlua::LuaString)| TracedCall {
+            command,
+            key: key.as_bytes().to_vec(),
+        };
+        Ok(trace.into_iter().map(traced).collect())
+    }
+
+    fn fail_at(&mut self, n: usize) -> Result<(), Error> {
+        Ok(self.host.set("fail_at", n)?)
+    }
+
+    fn fail_at_with(&mut self, n: usize, line: &str) -> Result<(), Error> {
+        self.host.set("fail_with", line)?;
+        self.fail_at(n)
+    }
+
+    fn dump(&mut self) -> Result<String, Error> {
+        let text: mlua::LuaString = self.db.get::<Function>("dump")?.call(&self.db)?;
+        Ok(text.to_string_lossy())
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, Error> {
+        let state = self.db.get::<Function>("snapshot")?.call(&self.db)?;
+        Ok(Snapshot(Kept::Table(state)))
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+        let Snapshot(Kept::Table(state)) = snapshot else {
+            return Err(Error::ForeignSnapshot);
+        };
+        let restore: Function = self.db.get("restore")?;
+        Ok(restore.call((&self.db, state))?)
+    }
+
+    fn set_time_ms(&mut self, ms: u64) -> Result<(), Error> {
+        Ok(self.db.set("now_us", ms * 1000)?)
     }
 }

@@ -1,20 +1,27 @@
-//! The library's hosts for tests, behind one trait: in process on a model of Redis written in Lua, and on real servers.
+//! The library's hosts for tests, behind one trait: on a model of Redis written in Lua, and on real servers.
 //!
-//! [`InProcess`] runs the library in a Lua 5.1 machine with the model of Redis behind `redis.call`. [`Real`] talks to a server or a
-//! Cluster. The specs under `specs/` are written once and run on all of them by [`spec`].
+//! [`InProcess`] runs the library in a Lua 5.1 machine with the model of Redis behind `redis.call`. [`Wasm`] runs the same in the
+//! WebAssembly module. [`Real`] talks to a server or a Cluster. The specs under `specs/` are written once and run on all of them by
+//! [`spec`].
 
 mod error;
 mod in_process;
+mod model;
 mod real;
 mod reply;
-pub mod sources;
 pub mod spec;
 mod stack;
+mod wasm;
 
 pub use error::Error;
-pub use in_process::{InProcess, Published, Snapshot, TracedCall};
+pub use in_process::{InProcess, Published};
+pub use model::{Model, Snapshot, TracedCall};
 pub use real::Real;
 pub use reply::Reply;
+pub use wasm::Wasm;
+
+/// When a model's clock starts, in ms since 1970: 2026-01-01, fixed so that runs repeat.
+const START_MS: u64 = 1_767_225_600_000;
 
 /// Something that runs the library's functions and plain commands.
 ///
@@ -46,8 +53,8 @@ pub trait Host {
     /// What was said on the channel since this was asked last, all of it, in order.
     fn heard(&mut self) -> Result<Vec<Vec<u8>>, Error>;
 
-    /// The in-process host behind this one, for what only it can do.
-    fn as_in_process(&mut self) -> Option<&mut InProcess> {
+    /// This host as a model, for what only a model can do.
+    fn as_model(&mut self) -> Option<&mut dyn Model> {
         None
     }
 }

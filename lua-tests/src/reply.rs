@@ -64,6 +64,19 @@ impl Reply {
         })
     }
 
+    /// The same reply of the WebAssembly module.
+    pub(crate) fn from_wasm(reply: lockless_wasm::Reply) -> Reply {
+        use lockless_wasm::Reply as Given;
+        match reply {
+            Given::Nil => Reply::Nil,
+            Given::Int(number) => Reply::Int(number),
+            Given::Bulk(bytes) => Reply::Bulk(bytes),
+            Given::Status(text) => Reply::Status(text),
+            Given::Error(line) => Reply::Error(line),
+            Given::Array(items) => Reply::Array(items.into_iter().map(Reply::from_wasm).collect()),
+        }
+    }
+
     /// Gives the reply to a spec as plain Lua: nil is `null`, errors are `{err=line}`, bulk strings and statuses are strings.
     pub(crate) fn to_spec(&self, lua: &Lua) -> mlua::Result<Value> {
         Ok(match self {

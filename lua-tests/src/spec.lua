@@ -2,7 +2,7 @@
 --
 --   describe(name, fn)            a group; groups nest
 --   before_each(fn)               runs before each `it` of its group and the groups inside
---   it(name, [options,] fn)       one test; options.hosts = 'in_process', 'real', or names with blanks between
+--   it(name, [options,] fn)       one test; options.hosts = 'model', 'real', or names with blanks between
 --
 --   R                             the root key of this test's own cell
 --   fcall(fn, ...)                FCALL with KEYS = { R }; fcall_on(root, fn, ...) with another root; fcall_ro likewise read-only
@@ -16,8 +16,13 @@
 --   wait_until(fn, timeout_ms)    until fn() is true
 --   hear()                        hears what is announced on R:wake from now on
 --   heard()                       what was announced since it was asked last, in order
---   host_name                     'in_process', 'standalone' or 'cluster'
---   call_count() call_trace() fail_at(n) dump()     in process only
+--   keyspace()                    every key of the cell, by its suffix to R, as text; without the record's clock and wake
+--   finds_and_mends(damage)       two tests: check names what damage.hurt() does with damage.words, whole and (unless damage.whole) in
+--                                 pages, repair mends what check names, and then no key differs from what it was before but those
+--                                 that a word of damage.changed is a part of (R: the record)
+--   host_name                     'in_process', 'wasm', 'standalone' or 'cluster'
+--   on_model                      whether it is one of the first two
+--   call_count() call_trace() fail_at(n) dump()     on a model only
 --
 --   expect(x):equals(y) :differs_from(y) :is_null() :is_true() :succeeds() :is_error('CODE') :contains(item or text) :lacks(...)
 --            :matches(pattern) :has(field, value) :has_length(n) :is_at_least(n) :is_at_most(n); they can be chained
@@ -167,7 +172,7 @@ function it(name, options, fn)
   local path, chain = {}, {}
   for i, scope in ipairs(scopes) do path[i], chain[i] = scope.name, scope end
   path[#path + 1] = name
-  tests[#tests + 1] = { path = path, chain = chain, hosts = options.hosts or 'in_process real', run = fn }
+  tests[#tests + 1] = { path = path, chain = chain, hosts = options.hosts or 'model real', run = fn }
 end
 
 local function texts(...)
@@ -198,12 +203,41 @@ function heard() return host.heard() end
 function now_ms()
   local time = redis('TIME')
   local server = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-  local clock = redis('HGET', R, 'clock')
-  return math.max(server, clock ~= null and tonumber(clock) or 0)
+  return math.max(server, tonumber(state('clock') or '0'))
 end
 
-function advance(ms) redis('HSET', R, 'clock', now_ms() + ms) end
-function outage(ms) redis('HSET', R, 'clock', now_ms() - ms) end
+-- The field of R that every call reads, and what its words are.
+local STATE, WORDS = 'state2', { 'clock', 'grants', 'finished', 'wake', 'generation', 'listen', 'configured' }
+
+local function state_of(text)
+  local out, at = {}, 0
+  for word in text:gmatch('%S+') do
+    at = at + 1
+    out[WORDS[at]] = word
+  end
+  return out
+end
+
+local function state_text(words)
+  local out = {}
+  for i, name in ipairs(WORDS) do out[i] = words[name] end
+  return table.concat(out, ' ')
+end
+
+function state(name)
+  local text = redis('HGET', R, STATE)
+  return text ~= null and state_of(text)[name] or nil
+end
+
+function set_state(name, value)
+  local text = redis('HGET', R, STATE)
+  local words = state_of(text ~= null and text or '0 0 0 0 0 0 0')
+  words[name] = texts(value)[1]
+  redis('HSET', R, STATE, state_text(words))
+end
+
+function advance(ms) set_state('clock', now_ms() + ms) end
+function outage(ms) set_state('clock', now_ms() - ms) end
 
 function wait_until(fn, timeout_ms)
   local waited = 0
@@ -212,6 +246,121 @@ function wait_until(fn, timeout_ms)
     host.pass_time(20)
     waited = waited + 20
   end
+end
+
+local READ = {
+  hash = function(key) return fields(redis('HGETALL', key)) end,
+  zset = function(key) return fields(redis('ZRANGE', key, 0, -1, 'WITHSCORES')) end,
+  set = function(key)
+    local members = redis('SMEMBERS', key)
+    table.sort(members)
+    return members
+  end,
+  string = function(key) return redis('GET', key) end,
+  stream = function(key) return redis('XRANGE', key, '-', '+') end,
+}
+
+function keyspace()
+  local out = {}
+  for _, key in ipairs(redis('KEYS', R .. '*')) do
+    local kind = redis('TYPE', key)
+    local value = READ[kind](key)
+    if key == R and value[STATE] then
+      local words = state_of(value[STATE])
+      words.clock, words.wake = '-', '-'
+      value[STATE] = state_text(words)
+    end
+    local expires = redis('PTTL', key) >= 0 and ', expires' or ''
+    -- One that has gone meanwhile is not there.
+    if redis('EXISTS', key) == 1 then out[key:sub(#R + 1)] = kind .. ' ' .. shown(value) .. expires end
+  end
+  return out
+end
+
+-- Whether the words name the key of this suffix: by a part of it, and the record R as R.
+local function is_named(suffix, words)
+  for word in words:gmatch('%S+') do
+    if word == 'R' and suffix == '' or word ~= 'R' and suffix:find(word, 1, true) then return true end
+  end
+  return false
+end
+
+-- The keys that differ, unless they are named.
+local function differing(before, after, words)
+  local out = {}
+  for _, side in ipairs({ before, after }) do
+    for suffix in pairs(side) do
+      if before[suffix] ~= after[suffix] and not is_named(suffix, words) then
+        out[suffix == '' and 'R' or suffix] = 'before ' .. (before[suffix] or 'none') .. '\n  after ' .. (after[suffix] or 'none')
+      end
+    end
+  end
+  return out
+end
+
+-- What a function that takes a cursor says over all pages.
+local function over_pages(name)
+  local cursor, all = '0', {}
+  repeat
+    local page = fcall(name, 'CURSOR', cursor, 'COUNT', 2)
+    expect(page):succeeds()
+    for _, sentence in ipairs(page[2]) do all[#all + 1] = sentence end
+    cursor = page[1]
+  until cursor == '0'
+  return all
+end
+
+-- More calls than any damage takes.
+local REPAIRS = 6
+
+-- Calls repair until it mends nothing; what it mended, call by call.
+local function mend(repair)
+  local said = {}
+  for _ = 1, REPAIRS do
+    local one = repair()
+    expect(one):succeeds()
+    if #one == 0 then return said end
+    said[#said + 1] = one
+  end
+  error('it mends again and again:\n' .. shown(said), 2)
+end
+
+-- The sentences without those about counters, unless there are no others: what is out of balance may be what else is wrong.
+local function without_counters(sentences)
+  local out = {}
+  for _, sentence in ipairs(sentences) do
+    if not sentence:find('^counters: %d+ [gst]') then out[#out + 1] = sentence end
+  end
+  return #out > 0 and out or sentences
+end
+
+local function expect_whole_again(before, damage)
+  expect(fcall('lockless_check')):equals({})
+  expect(differing(before, keyspace(), damage.changed or '')):equals({})
+end
+
+function finds_and_mends(damage)
+  it('finds and mends ' .. damage.name, function()
+    local before = keyspace()
+    damage.hurt()
+    local named = fcall('lockless_check')
+    expect(named):succeeds()
+    expect(table.concat(named, '\n')):contains(damage.words)
+    if not damage.whole then expect(table.concat(over_pages('lockless_check'), '\n')):contains(damage.words) end
+    expect(mend(function() return fcall('lockless_repair') end)[1]):equals(without_counters(named))
+    expect_whole_again(before, damage)
+  end)
+  if damage.whole then return end
+  it('mends ' .. damage.name .. ' in pages', { hosts = 'in_process' }, function()
+    local before = keyspace()
+    damage.hurt()
+    expect(#mend(function() return over_pages('lockless_repair') end)):is_at_least(1)
+    -- What is counted over all of it is only known when the whole cell is looked at.
+    for _, sentences in ipairs(mend(function() return fcall('lockless_repair') end)) do
+      for _, sentence in ipairs(sentences) do expect(sentence:gsub('pool %S+: it lists', 'counters:')):matches('^counters: ') end
+    end
+    expect_whole_again(before, damage)
+  end)
 end
 
 call_count, call_trace, fail_at, dump = host.call_count, host.call_trace, host.fail_at, host.dump
@@ -231,7 +380,7 @@ local runner = { tests = tests }
 
 -- Runs test n in the cell `root`; returns nil or the report of its failure.
 function runner.run(n, root)
-  R, host_name = root, host.name
+  R, host_name, on_model = root, host.name, host.is_model
   local test = tests[n]
   local ok, failure = xpcall(function()
     for _, scope in ipairs(test.chain) do

@@ -9,10 +9,15 @@ use std::{
 
 use mlua::{ExternalError, Function, Lua, Table, Value};
 
-use crate::{Error, Host, InProcess, sources, stack};
+use crate::{Error, Host, InProcess, Model, stack};
 
 /// The names of the hosts a test can run on.
-pub const HOSTS: [&str; 3] = ["in_process", "standalone", "cluster"];
+pub const HOSTS: [&str; 4] = ["in_process", "wasm", "standalone", "cluster"];
+/// What a spec can say instead of names: the models, and the servers.
+const GROUPS: [(&str, &[&str]); 2] = [
+    ("model", &["in_process", "wasm"]),
+    ("real", &["standalone", "cluster"]),
+];
 
 /// A spec file and the tests in it.
 pub struct SpecFile {
@@ -112,10 +117,9 @@ impl SpecFile {
 
     fn load(&self, lua: &Lua, host: &SharedHost) -> Result<Table, Error> {
         let file = format!("specs/{}.lua", self.name);
-        let (spec_name, spec_source) = sources::SPEC;
         let runner: Table = lua
-            .load(spec_source)
-            .set_name(spec_name)
+            .load(include_str!("spec.lua"))
+            .set_name("@spec.lua")
             .call((host_table(lua, host)?, file.as_str()))?;
         lua.load(&self.source).set_name(format!("@{file}")).exec()?;
         Ok(runner)
@@ -125,11 +129,11 @@ impl SpecFile {
 type SharedHost = Rc<RefCell<Box<dyn Host>>>;
 
 fn hosts_of(words: &str) -> Vec<&'static str> {
-    let wanted = |host: &&str| {
-        words
-            .split_whitespace()
-            .any(|word| word == *host || (word == "real" && *host != "in_process"))
+    let means = |word: &str, host: &str| {
+        let in_group = |(name, hosts): &(&str, &[&str])| *name == word && hosts.contains(&host);
+        word == host || GROUPS.iter().any(in_group)
     };
+    let wanted = |host: &&str| words.split_whitespace().any(|word| means(word, host));
     HOSTS.into_iter().filter(wanted).collect()
 }
 
@@ -139,6 +143,7 @@ fn host_table(lua: &Lua, shared: &SharedHost) -> mlua::Result<Table> {
     table.set("null", Value::NULL)?;
     table.set("getinfo", stack::getinfo(lua)?)?;
     table.set("name", shared.borrow().name())?;
+    table.set("is_model", shared.borrow_mut().as_model().is_some())?;
 
     let host = Rc::clone(shared);
     let fcall = move |lua: &Lua,
@@ -198,14 +203,14 @@ fn host_table(lua: &Lua, shared: &SharedHost) -> mlua::Result<Table> {
 
     table.set(
         "call_count",
-        in_process(lua, shared, |_, host, ()| host.call_count())?,
+        on_model(lua, shared, |_, host, ()| host.call_count())?,
     )?;
     table.set(
         "fail_at",
-        in_process(lua, shared, |_, host, n| host.fail_at(n))?,
+        on_model(lua, shared, |_, host, n| host.fail_at(n))?,
     )?;
-    table.set("dump", in_process(lua, shared, |_, host, ()| host.dump())?)?;
-    let trace = |lua: &Lua, host: &mut InProcess, ()| {
+    table.set("dump", on_model(lua, shared, |_, host, ()| host.dump())?)?;
+    let trace = |lua: &Lua, host: &mut dyn Model, ()| {
         let calls = lua.create_table()?;
         for call in host.call_trace()? {
             let row = lua.create_sequence_from(
@@ -218,15 +223,15 @@ fn host_table(lua: &Lua, shared: &SharedHost) -> mlua::Result<Table> {
         }
         Ok(calls)
     };
-    table.set("call_trace", in_process(lua, shared, trace)?)?;
+    table.set("call_trace", on_model(lua, shared, trace)?)?;
     Ok(table)
 }
 
-/// A function that works on the in-process host and fails on any other.
-fn in_process<A, R>(
+/// A function that works on a model and fails on any other host.
+fn on_model<A, R>(
     lua: &Lua,
     shared: &SharedHost,
-    run: impl Fn(&Lua, &mut InProcess, A) -> Result<R, Error> + 'static,
+    run: impl Fn(&Lua, &mut dyn Model, A) -> Result<R, Error> + 'static,
 ) -> mlua::Result<Function>
 where
     A: mlua::FromLuaMulti,
@@ -235,9 +240,9 @@ where
     let host = Rc::clone(shared);
     lua.create_function(move |lua, args: A| {
         let mut host = host.borrow_mut();
-        let host = host.as_in_process().ok_or_else(|| {
-            "only in process: give this test { hosts = 'in_process' }".into_lua_err()
-        })?;
+        let host = host
+            .as_model()
+            .ok_or_else(|| "only on a model: give this test { hosts = 'model' }".into_lua_err())?;
         run(lua, host, args).map_err(ExternalError::into_lua_err)
     })
 }

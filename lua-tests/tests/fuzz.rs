@@ -15,7 +15,7 @@ use cell::{
 };
 use fuzz::arguments::{keys, spoiled};
 use lockless_functions::api::{Argument, Function, Kind, ReplyShape};
-use lockless_lua_tests::{Host, Real, Reply};
+use lockless_lua_tests::{Host, Model, Real, Reply};
 use lockless_servers::Standalone;
 
 const BEFORE: [&str; 29] = [

@@ -12,14 +12,14 @@ mod injection {
 use std::collections::BTreeSet;
 
 use cell::{
-    ROOT, api, audit::problems, code, command, in_process, keyspace, must, say, violations,
+    ROOT, api, audit::problems, code, command, in_process, keyspace, must, say, state, violations,
 };
 use injection::{
     drained,
     seen::{seen, without_drawn},
 };
 use lockless_functions::api::Mode;
-use lockless_lua_tests::{Host, InProcess, Reply};
+use lockless_lua_tests::{Host, InProcess, Model, Reply};
 
 /// A call, and how the cell came to be as it finds it.
 #[derive(Default)]
@@ -40,7 +40,12 @@ enum Again {
     TheSameState,
     /// Perhaps another choice, in which nothing is lost, doubled or miscounted.
     NothingLost,
+    /// A list of what was done. Made again until that is nothing, it leaves a sound cell.
+    UntilNothing,
 }
+
+/// More repairs than any damage takes.
+const REPAIRS: usize = 8;
 
 fn scenarios() -> Vec<Scenario> {
     let text = include_str!("injection/scenarios.txt");
@@ -50,11 +55,12 @@ fn scenarios() -> Vec<Scenario> {
         for line in block.lines() {
             match line.trim_start().split_once(' ') {
                 _ if !line.starts_with(' ') => scenario.name = line,
-                Some((mark @ (">" | "~" | "?"), call)) => {
+                Some((mark @ (">" | "~" | "?" | "!"), call)) => {
                     scenario.call = call;
                     scenario.again = match mark {
                         ">" => Again::TheSame,
                         "~" => Again::TheSameState,
+                        "!" => Again::UntilNothing,
                         _ => Again::NothingLost,
                     };
                 }
@@ -74,6 +80,11 @@ fn prepare(host: &mut InProcess, before: &[&str]) {
             for number in 0..count.parse().unwrap() {
                 must(host, &format!("dispatch s - - p JOB f{number}"));
             }
+        } else if let Some(plain) = line.strip_prefix("redis ") {
+            command(host, plain);
+        } else if let Some(word) = line.strip_prefix("state ") {
+            let (name, value) = word.split_once(' ').unwrap();
+            state::set(host, name, value);
         } else {
             must(host, line);
         }
@@ -88,7 +99,7 @@ fn settle_rest(host: &mut InProcess) {
 /// Leaves behind what a call of listen does, which itself would settle what is due. A cell that is not there has nobody.
 fn have_someone_listen(host: &mut InProcess) {
     if command(host, &format!("EXISTS {ROOT}")) == Reply::Int(1) {
-        command(host, &format!("HSET {ROOT} listen 9007199254740991"));
+        state::set(host, "listen", i64::MAX >> 10);
     }
 }
 
@@ -144,6 +155,15 @@ fn faults(scenario: &Scenario, is_heard: bool) -> Vec<String> {
                 && code(&again) == Some("NO_SUCH_DEPLOYMENT"));
         if code(&again).is_some() && !is_gone {
             fault(format!("again it replied {again:?}"));
+        }
+        if scenario.again == Again::UntilNothing {
+            let is_over = |reply: &Reply| matches!(reply, Reply::Array(items) if items.is_empty());
+            let mut replies = (0..REPAIRS).map(|_| say(&mut host, scenario.call));
+            if !replies.any(|reply| is_over(&reply)) {
+                fault("again and again it finds something to do".to_owned());
+            }
+            violations(&mut host).into_iter().for_each(fault);
+            continue;
         }
         if scenario.again == Again::NothingLost {
             settle_rest(&mut host);
@@ -217,7 +237,7 @@ fn function(scenario: &Scenario) -> String {
 }
 
 /// The functions that can announce something: of its own, or what it settles first.
-const ANNOUNCE: [&str; 20] = [
+const ANNOUNCE: [&str; 21] = [
     "bind",
     "cancel",
     "claim",
@@ -232,6 +252,7 @@ const ANNOUNCE: [&str; 20] = [
     "pull",
     "register",
     "release",
+    "repair",
     "retry",
     "stopped",
     "submit",

@@ -181,6 +181,7 @@ const DRAINING: &[&str] = &[
     "unbind bound {lease}",
     "unlock l o",
     "undeploy d",
+    "repair",
     "listen",
     "sweep",
     "deregister n2",

@@ -1,4 +1,4 @@
-//! The model of Redis held against a real server: every reply, then every key.
+//! The model of Redis, in process and in the WebAssembly module, held against a real server: every reply, then every key.
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
@@ -9,19 +9,20 @@ mod model {
 
 use std::env;
 
-use model::{compare::Pair, random::Generator};
+use lockless_lua_tests::{Host, InProcess, Model, Reply};
+use model::{compare::Hosts, random::Generator};
 
 #[test]
 fn known_sequences_give_the_same_replies() {
-    let mut pair = Pair::start();
+    let mut hosts = Hosts::start();
     for sequence in include_str!("model/sequences.txt").split("\n\n") {
-        pair.start_afresh();
+        hosts.start_afresh();
         for line in sequence.lines().filter(|line| !line.starts_with('#')) {
-            pair.run_line(line);
+            hosts.run_line(line);
         }
-        pair.compare_keys();
+        hosts.compare_keys();
     }
-    pair.finish();
+    hosts.finish();
 }
 
 #[test]
@@ -33,67 +34,66 @@ fn random_histories_give_the_same_replies() {
         .and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..1 << 40));
     println!("LOCKLESS_SEED={seed}");
-    let mut pair = Pair::start();
+    let mut hosts = Hosts::start();
     for history in 0..HISTORIES {
-        pair.start_afresh();
-        pair.set_context(format!("LOCKLESS_SEED={seed} history {history}"));
+        hosts.start_afresh();
+        hosts.set_context(format!("LOCKLESS_SEED={seed} history {history}"));
         let mut generator = Generator::new(seed.wrapping_add(history));
         for _ in 0..COMMANDS {
-            pair.run(&generator.command());
+            hosts.run(&generator.command());
         }
-        pair.compare_keys();
+        hosts.compare_keys();
     }
-    pair.finish();
+    hosts.finish();
 }
 
 #[test]
 fn large_collections_give_the_same_replies() {
-    let mut pair = Pair::start();
-    pair.start_afresh();
+    let mut hosts = Hosts::start();
+    hosts.start_afresh();
     let mut random = fastrand::Rng::with_seed(11);
     // Beyond 100 entries a stream has several nodes, beyond 128 members and fields Redis changes its encodings.
     for n in 1..=700 {
         let (score, member) = (random.u32(..50), random.u32(..400));
-        pair.run_line(&format!("ZADD z {score} m{member}"));
-        pair.run_line(&format!(
+        hosts.run_line(&format!("ZADD z {score} m{member}"));
+        hosts.run_line(&format!(
             "ZINCRBY z {} m{}",
             random.i32(-9..9),
             random.u32(..400)
         ));
-        pair.run_line(&format!("HSET h f{member} {n}"));
-        pair.run_line(&format!("SADD s {member}"));
-        pair.run_line(&format!("XADD capped MAXLEN ~ 120 {n}-1 n {n}"));
-        pair.run_line(&format!(
+        hosts.run_line(&format!("HSET h f{member} {n}"));
+        hosts.run_line(&format!("SADD s {member}"));
+        hosts.run_line(&format!("XADD capped MAXLEN ~ 120 {n}-1 n {n}"));
+        hosts.run_line(&format!(
             "XADD exact MAXLEN {} {n}-1 n {n}",
             if n % 9 == 0 { 90 } else { 250 }
         ));
-        pair.run_line(&format!(
+        hosts.run_line(&format!(
             "XADD mixed MAXLEN {} {n}-1 n {n}",
             if n % 70 == 0 { "130" } else { "~ 60" }
         ));
         if n % 5 == 0 {
-            pair.run_line(&format!("ZREM z m{}", random.u32(..400)));
-            pair.run_line(&format!(
+            hosts.run_line(&format!("ZREM z m{}", random.u32(..400)));
+            hosts.run_line(&format!(
                 "HDEL h f{} f{}",
                 random.u32(..400),
                 random.u32(..400)
             ));
-            pair.run_line(&format!("ZRANK z m{member}"));
-            pair.run_line(&format!("ZCOUNT z {score} ({}", score + 5));
-            pair.run_line("ZRANGE z 0 9 REV WITHSCORES");
-            pair.run_line("XLEN capped");
-            pair.run_line("XLEN mixed");
+            hosts.run_line(&format!("ZRANK z m{member}"));
+            hosts.run_line(&format!("ZCOUNT z {score} ({}", score + 5));
+            hosts.run_line("ZRANGE z 0 9 REV WITHSCORES");
+            hosts.run_line("XLEN capped");
+            hosts.run_line("XLEN mixed");
         }
     }
-    pair.run_line("ZREMRANGEBYSCORE z (20 30");
-    pair.run_line("ZREMRANGEBYRANK z 5 -20");
-    pair.compare_keys();
-    pair.finish();
+    hosts.run_line("ZREMRANGEBYSCORE z (20 30");
+    hosts.run_line("ZREMRANGEBYRANK z 5 -20");
+    hosts.compare_keys();
+    hosts.finish();
 }
 
 #[test]
 fn a_star_id_is_the_time_and_never_goes_back() {
-    use lockless_lua_tests::{Host, InProcess, Reply};
     let mut host = InProcess::empty().unwrap();
     let mut add = |ms: u64| {
         host.set_time_ms(ms).unwrap();
@@ -109,7 +109,6 @@ fn a_star_id_is_the_time_and_never_goes_back() {
 
 #[test]
 fn sorted_sets_stay_quick_with_many_members() {
-    use lockless_lua_tests::{Host, InProcess, Reply};
     const MEMBERS: u64 = 10_000;
     let mut host = InProcess::empty().unwrap();
     let mut random = fastrand::Rng::with_seed(7);

@@ -1,14 +1,21 @@
-//! Small libraries must be accepted, refused and answered alike in process and on a real server, with the same texts.
+//! Small libraries must be accepted, refused and answered alike by the models and a real server, with the same texts.
 //!
-//! Differences that are known and wanted: what the in-process host leaves out on purpose (see `host/sandbox.lua`), and the line
-//! number in a raised error when the raising call was a tail call, which the host shows as `?`.
+//! Differences that are known and wanted: what the models leave out on purpose (see `host/sandbox.lua`), and the line
+//! number in a raised error when the raising call was a tail call, which they show as `?`.
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
-use lockless_lua_tests::{Error, Host, InProcess, Real, Reply};
+use lockless_lua_tests::{Error, Host, InProcess, Model, Real, Reply, Wasm};
 use lockless_servers::Standalone;
 
 const HEADER: &str = "#!lua name=l\n";
+
+fn models() -> [Box<dyn Model>; 2] {
+    [
+        Box::new(InProcess::empty().unwrap()),
+        Box::new(Wasm::empty().unwrap()),
+    ]
+}
 
 fn refusal(result: Result<(), Error>) -> Option<String> {
     match result {
@@ -18,7 +25,7 @@ fn refusal(result: Result<(), Error>) -> Option<String> {
     }
 }
 
-/// Cuts both texts where the in-process host does not know the line.
+/// Cuts both texts where the model does not know the line.
 fn comparable(model: Reply, real: Reply) -> (Reply, Reply) {
     if let (Reply::Error(model_line), Reply::Error(real_line)) = (&model, &real)
         && let Some(head) = model_line.strip_suffix("?.")
@@ -33,7 +40,7 @@ fn comparable(model: Reply, real: Reply) -> (Reply, Reply) {
 fn libraries_are_accepted_and_refused_alike() {
     let server = Standalone::builder().private().start().unwrap();
     let mut real = Real::standalone(&server.url()).unwrap();
-    let model = InProcess::empty().unwrap();
+    let mut models = models();
     let mut differences = Vec::new();
     let bodies = include_str!("sandbox/load_bodies.txt");
     let bodies = bodies.lines().map(|body| format!("{HEADER}{body}"));
@@ -43,9 +50,14 @@ fn libraries_are_accepted_and_refused_alike() {
     });
     for source in bodies.chain(headers) {
         let expected = refusal(real.load_library(&source));
-        let got = refusal(model.load_library(&source));
-        if got != expected {
-            differences.push(format!("{source}\n   real: {expected:?}\n  model: {got:?}"));
+        for model in &mut models {
+            let got = refusal(model.load_library(&source));
+            if got != expected {
+                let name = model.name();
+                differences.push(format!(
+                    "{source}\n   real: {expected:?}\n  {name}: {got:?}"
+                ));
+            }
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
@@ -64,7 +76,10 @@ fn functions_answer_alike() {
         );
     }
     real.load_library(&library).unwrap();
-    let mut model = InProcess::new(&library).unwrap();
+    let mut models = models();
+    for model in &mut models {
+        model.load_library(&library).unwrap();
+    }
     let keys: [&[u8]; 2] = [b"k1", b"k2"];
     let args = [b"a1".to_vec()];
     let mut differences = Vec::new();
@@ -79,11 +94,15 @@ fn functions_answer_alike() {
                     host.fcall(&name, &keys, &args).unwrap()
                 }
             };
-            let (got, expected) = comparable(call(&mut model), call(&mut real));
-            if got != expected {
-                differences.push(format!(
-                    "{prefix}{i}: {body}\n   real: {expected:?}\n  model: {got:?}"
-                ));
+            let answer = call(&mut real);
+            for model in &mut models {
+                let (got, expected) = comparable(call(model.as_mut()), answer.clone());
+                if got != expected {
+                    let name = model.name();
+                    differences.push(format!(
+                        "{prefix}{i}: {body}\n   real: {expected:?}\n  {name}: {got:?}"
+                    ));
+                }
             }
         }
     }
@@ -92,49 +111,53 @@ fn functions_answer_alike() {
 
 #[test]
 fn a_refused_replacement_keeps_the_old_library() {
-    let mut host =
-        InProcess::new("#!lua name=l\nredis.register_function('f', function() return 1 end)")
+    for mut host in models() {
+        host.load_library("#!lua name=l\nredis.register_function('f', function() return 1 end)")
             .unwrap();
-    let refused = host
-        .load_library("#!lua name=l\nredis.register_function('f', function() return 2 end) nope()");
-    assert!(matches!(refused, Err(Error::Library(_))));
-    assert_eq!(host.fcall("f", &[], &[]).unwrap(), Reply::Int(1));
-    host.load_library("#!lua name=l\nredis.register_function('g', function() return 3 end)")
-        .unwrap();
-    assert_eq!(
-        host.fcall("f", &[], &[]).unwrap(),
-        Reply::Error("ERR Function not found".to_owned())
-    );
-    assert_eq!(host.fcall("G", &[], &[]).unwrap(), Reply::Int(3));
+        let refused = host.load_library(
+            "#!lua name=l\nredis.register_function('f', function() return 2 end) nope()",
+        );
+        assert!(matches!(refused, Err(Error::Library(_))));
+        assert_eq!(host.fcall("f", &[], &[]).unwrap(), Reply::Int(1));
+        host.load_library("#!lua name=l\nredis.register_function('g', function() return 3 end)")
+            .unwrap();
+        assert_eq!(
+            host.fcall("f", &[], &[]).unwrap(),
+            Reply::Error("ERR Function not found".to_owned())
+        );
+        assert_eq!(host.fcall("G", &[], &[]).unwrap(), Reply::Int(3));
+    }
 }
 
 #[test]
 fn an_injected_failure_stops_the_call_before_it_runs() {
     let library = "#!lua name=l\nredis.register_function('f', function(keys)
       redis.call('SET', keys[1], '1') redis.call('SET', keys[2], '2') redis.call('DEL', keys[1]) end)";
-    let mut host = InProcess::new(library).unwrap();
-    let before = host.snapshot().unwrap();
-    host.fail_at(3).unwrap();
-    let reply = host.fcall("f", &[b"a", b"b"], &[]).unwrap();
-    assert_eq!(
-        reply,
-        Reply::Error("ERR injected failure script: f, on @user_function:3.".to_owned())
-    );
-    assert_eq!(
-        host.dump().unwrap(),
-        "\"a\" string \"1\"\n\"b\" string \"2\""
-    );
-    assert_eq!(host.call_count().unwrap(), 3);
-    let trace: Vec<String> = host
-        .call_trace()
-        .unwrap()
-        .into_iter()
-        .map(|call| call.command)
-        .collect();
-    assert_eq!(trace, ["set", "set", "del"]);
-    host.restore(&before).unwrap();
-    assert_eq!(host.dump().unwrap(), "");
-    // The failure was for one call only.
-    assert_eq!(host.fcall("f", &[b"a", b"b"], &[]).unwrap(), Reply::Nil);
-    assert_eq!(host.dump().unwrap(), "\"b\" string \"2\"");
+    for mut host in models() {
+        host.load_library(library).unwrap();
+        let before = host.snapshot().unwrap();
+        host.fail_at(3).unwrap();
+        let reply = host.fcall("f", &[b"a", b"b"], &[]).unwrap();
+        assert_eq!(
+            reply,
+            Reply::Error("ERR injected failure script: f, on @user_function:3.".to_owned())
+        );
+        assert_eq!(
+            host.dump().unwrap(),
+            "\"a\" string \"1\"\n\"b\" string \"2\""
+        );
+        assert_eq!(host.call_count().unwrap(), 3);
+        let trace: Vec<String> = host
+            .call_trace()
+            .unwrap()
+            .into_iter()
+            .map(|call| call.command)
+            .collect();
+        assert_eq!(trace, ["set", "set", "del"]);
+        host.restore(&before).unwrap();
+        assert_eq!(host.dump().unwrap(), "");
+        // The failure was for one call only.
+        assert_eq!(host.fcall("f", &[b"a", b"b"], &[]).unwrap(), Reply::Nil);
+        assert_eq!(host.dump().unwrap(), "\"b\" string \"2\"");
+    }
 }

@@ -1,6 +1,7 @@
 //! A Redis Cluster on this machine, put together without redis-cli.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,16 @@ impl ClusterNode {
         self.primary_id.is_none()
     }
 
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<String> {
+        self.server.ended()
+    }
+
+    /// The end of its log.
+    pub fn log_tail(&self) -> String {
+        self.server.log_tail()
+    }
+
     /// Ends it at once, as a crash would.
     pub fn kill(&mut self) {
         self.server.kill();
@@ -99,6 +110,7 @@ impl Cluster {
             primaries,
             replicas_per_primary: 0,
             arguments: Vec::new(),
+            program: None,
         }
     }
 
@@ -115,6 +127,11 @@ impl Cluster {
     /// One node, by its place in [`Self::nodes`].
     pub fn node_mut(&mut self, at: usize) -> Option<&mut ClusterNode> {
         self.nodes.get_mut(at)
+    }
+
+    /// All nodes, to be asked or ended.
+    pub fn nodes_mut(&mut self) -> &mut [ClusterNode] {
+        &mut self.nodes
     }
 
     /// The nodes that began as primaries.
@@ -158,6 +175,7 @@ pub struct ClusterBuilder {
     primaries: usize,
     replicas_per_primary: usize,
     arguments: Vec<String>,
+    program: Option<PathBuf>,
 }
 
 impl ClusterBuilder {
@@ -173,6 +191,12 @@ impl ClusterBuilder {
         self
     }
 
+    /// This program instead of the one that is found.
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = Some(program.into());
+        self
+    }
+
     /// Starts the nodes, joins them, and waits until every node calls the cluster complete.
     pub fn start(self) -> Result<Cluster, Error> {
         if self.primaries == 0 || self.primaries > SLOTS {
@@ -180,7 +204,10 @@ impl ClusterBuilder {
                 "A cluster needs between 1 and 16,384 primaries.",
             ));
         }
-        let source = find_startable()?;
+        let source = match &self.program {
+            Some(program) => Source::Program(program.clone()),
+            None => find_startable()?,
+        };
         let mut tries_left = PORT_TRIES;
         let mut cluster = loop {
             tries_left -= 1;

@@ -1,9 +1,9 @@
-//! Installs Debian's package `redis-server` on a machine that has no server, without starting a service.
+//! Installs Debian's packages on a machine that lacks what they bring, without starting a service.
 
 use std::env;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,39 +13,49 @@ use crate::Error;
 const POLICY_FILE: &str = "/usr/sbin/policy-rc.d";
 const POLICY: &str = "#!/bin/sh\nexit 101\n";
 
-/// Two tests may find out at once that there is no server.
+/// Two tests may find out at once that something is missing.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Whether this process may install packages here.
 #[allow(unsafe_code)]
-pub(crate) fn can_install() -> bool {
+pub fn can_install() -> bool {
     // SAFETY: geteuid has no preconditions and cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
-    is_root
-        && env::var_os("PATH")
-            .is_some_and(|path| env::split_paths(&path).any(|dir| dir.join("apt-get").is_file()))
+    is_root && program("apt-get").is_some()
 }
 
-/// Installs the package, saying so on standard error.
-pub(crate) fn install_redis() -> Result<(), Error> {
+/// Where a program is on the PATH.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let mut places = env::split_paths(&path).map(|dir| dir.join(name));
+    places.find(|place| place.is_file())
+}
+
+/// Installs packages unless `is_there` says that someone else just did, and says on standard error that it does and why.
+pub fn install(packages: &[&str], why: &str, is_there: impl Fn() -> bool) -> Result<(), Error> {
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if Path::new("/usr/bin/redis-server").is_file() {
+    if is_there() {
         return Ok(());
     }
-    eprintln!("No Redis server was found; installing Debian's package redis-server.");
+    let names = packages.join(" ");
+    eprintln!("{why}; installing from Debian: {names}.");
     let _policy = ServicePolicy::forbid_starting();
-    apt_get(&["update", "-q"])?;
-    apt_get(&[
-        "install",
-        "-q",
-        "-y",
-        "--no-install-recommends",
-        "redis-server",
-    ])
+    apt_get(&names, &["update", "-q"])?;
+    let mut arguments = vec!["install", "-q", "-y", "--no-install-recommends"];
+    arguments.extend(packages);
+    apt_get(&names, &arguments)
 }
 
-fn apt_get(arguments: &[&str]) -> Result<(), Error> {
+/// Installs the server.
+pub(crate) fn install_redis() -> Result<(), Error> {
+    install(&["redis-server"], "No Redis server was found", || {
+        Path::new("/usr/bin/redis-server").is_file()
+    })
+}
+
+fn apt_get(packages: &str, arguments: &[&str]) -> Result<(), Error> {
     let failed = |reason: String| Error::Install {
+        packages: packages.to_owned(),
         command: format!("apt-get {}", arguments.join(" ")),
         reason,
     };

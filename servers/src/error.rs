@@ -13,6 +13,15 @@ pub enum Error {
     )]
     NoServer,
 
+    /// What `LOCKLESS_TEST_SERVERS` names is no server.
+    #[error("LOCKLESS_TEST_SERVERS names {path}, which is no server to test on: {reason}.")]
+    NoServerProgram {
+        /// What it names.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// Only Docker is there, and what was asked for needs the program itself.
     #[error(
         "{what} needs the program redis-server on PATH, and only Docker was found: install redis-server 7.0 or later."
@@ -23,8 +32,10 @@ pub enum Error {
     },
 
     /// The package manager failed.
-    #[error("Installing Debian's package redis-server failed at `{command}`: {reason}")]
+    #[error("Installing {packages} from Debian failed at `{command}`: {reason}")]
     Install {
+        /// What was to be installed.
+        packages: String,
         /// The command that failed.
         command: String,
         /// Its last output, or why it could not run.

@@ -11,11 +11,12 @@ mod container;
 #[cfg(not(feature = "docker"))]
 #[path = "container_left_out.rs"]
 mod container;
-mod debian;
+pub mod debian;
 mod docker;
 mod error;
 mod launcher;
 mod ports;
+mod program;
 mod sentinel;
 mod server;
 mod source;
@@ -25,6 +26,7 @@ mod tls;
 pub use cluster::{Cluster, ClusterBuilder, ClusterNode};
 pub use error::Error;
 pub use launcher::{launch, terminate};
+pub use program::{PROGRAMS_VARIABLE, Program, named_programs};
 pub use sentinel::Sentinel;
 pub use source::{DEFAULT_IMAGE, IMAGE_VARIABLE, Source, URL_VARIABLE, find_server};
 pub use standalone::{Standalone, StandaloneBuilder};

@@ -133,6 +133,7 @@ pub struct StandaloneBuilder {
     tls: bool,
     private: bool,
     is_replica: bool,
+    program: Option<PathBuf>,
 }
 
 impl StandaloneBuilder {
@@ -178,14 +179,20 @@ impl StandaloneBuilder {
         self.args(["--replicaof", "127.0.0.1", &primary_port.to_string()])
     }
 
+    /// This program instead of the one that is found.
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = Some(program.into());
+        self
+    }
+
     /// Starts the server and waits until it answers.
     ///
     /// The server that `LOCKLESS_TEST_REDIS_URL` names cannot take settings, so it is used only where none are made.
     pub fn start(self) -> Result<Standalone, Error> {
-        let source = if self.has_settings() {
-            find_startable()?
-        } else {
-            find_server()?
+        let source = match &self.program {
+            Some(program) => Source::Program(program.clone()),
+            None if self.has_settings() => find_startable()?,
+            None => find_server()?,
         };
         if let Source::External { url } = source {
             return Standalone::external(url);
@@ -220,9 +227,11 @@ impl StandaloneBuilder {
         ]
         .into_iter()
         .find_map(|(is_asked_for, what)| is_asked_for.then_some(what));
-        let source = match needs_program {
-            Some(what) => Source::Program(find_program(what)?),
-            None => source.clone(),
+        let source = match (needs_program, source) {
+            (Some(what), Source::External { .. } | Source::Docker { .. }) => {
+                Source::Program(find_program(what)?)
+            }
+            _ => source.clone(),
         };
         let mut certificates = None;
         let mut server = match &source {

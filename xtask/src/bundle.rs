@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::run;
+use crate::{run, wasm};
 
 /// Where the generated files are, from the repository's root.
 const BUNDLE: &str = "functions/lockless.lua";
@@ -33,6 +33,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         } else {
             write(&root, name, text)?;
         }
+    }
+    if !arguments.check
+        && let Some(sentence) = wasm::stale_with(&made)?
+    {
+        println!("{sentence}");
     }
     Ok(())
 }

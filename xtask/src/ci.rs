@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::{bundle, run, test};
+use crate::{bundle, faults, run, test, wasm};
 
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 7] = [
     ("format", || {
         run::visibly(run::cargo().args(["fmt", "--all", "--check"]))
     }),
@@ -22,8 +22,21 @@ const STEPS: [Step; 4] = [
             "warnings",
         ]))
     }),
+    ("features", || {
+        run::visibly(run::cargo().args([
+            "clippy",
+            "--package",
+            "lockless-gateway",
+            "--no-default-features",
+            "--",
+            "-D",
+            "warnings",
+        ]))
+    }),
     ("bundle", bundle::check_committed),
+    ("wasm", wasm::check_committed),
     ("tests", test::run_all),
+    ("faults", faults::run_quickly),
 ];
 
 pub(crate) fn run() -> Result<()> {
@@ -37,7 +50,7 @@ pub(crate) fn run() -> Result<()> {
         let took = begin.elapsed();
         if let Err(error) = done {
             summarise(&times);
-            println!("{name:<8} failed after {:.1} s", took.as_secs_f64());
+            println!("{name:<9} failed after {:.1} s", took.as_secs_f64());
             return Err(error).with_context(|| format!("the step `{name}` failed"));
         }
         println!("== {name} passed in {:.1} s", took.as_secs_f64());
@@ -51,6 +64,6 @@ pub(crate) fn run() -> Result<()> {
 fn summarise(times: &[(&str, Duration)]) {
     println!();
     for (name, took) in times {
-        println!("{name:<8} passed in {:.1} s", took.as_secs_f64());
+        println!("{name:<9} passed in {:.1} s", took.as_secs_f64());
     }
 }

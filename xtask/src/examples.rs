@@ -1,4 +1,4 @@
-//! Runs everything under examples/ against a private server, as a reader would.
+//! Runs everything under examples/ as a reader would, what needs a server against a private one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,8 @@ pub(crate) fn run() -> Result<()> {
     deploy::load_quietly(&server.url())?;
     let count = run_python(&examples.join("python"), &work, &server)?
         + run_node(&examples.join("node"), &work.join("node"), &server)?
-        + run_rust(&examples.join("rust"), &server)?;
+        + run_rust(&examples.join("rust"), &server)?
+        + run_hosts(&examples.join("wasm"), &work)?;
     println!("{count} examples passed.");
     Ok(())
 }
@@ -98,6 +99,20 @@ fn run_rust(dir: &Path, server: &Standalone) -> Result<usize> {
         count += 1;
     }
     Ok(count)
+}
+
+/// The hosts of the module, which need no server.
+fn run_hosts(dir: &Path, work: &Path) -> Result<usize> {
+    run::need("node", "the Node examples")?;
+    let python = python::venv(&work.join("venv-wasm"), &["wasmtime"])?;
+    run::quietly(Command::new("node").arg(dir.join("host.mjs")))?;
+    run::quietly(Command::new(&python).arg(dir.join("host.py")))?;
+    run::quietly(
+        run::cargo()
+            .args(["run", "--quiet", "--manifest-path"])
+            .arg(dir.join("Cargo.toml")),
+    )?;
+    Ok(3)
 }
 
 /// Each example finds an empty server; the library stays.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -10,6 +10,10 @@ use crate::program::{self, Running};
 
 /// A little more than the gateway gives requests that are under way.
 const STOP_TIMEOUT: Duration = Duration::from_secs(12);
+
+/// More than it takes to find the servers.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(20);
 
 /// Builds the gateway and says where it is.
 pub(crate) fn build() -> Result<PathBuf> {
@@ -23,24 +27,48 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Starts it and waits until it listens. Port 0 is any free one.
-    pub(crate) fn start(program: &Path, redis_url: &str, port: u16, more: &[&str]) -> Result<Self> {
+    /// Starts it and waits until it is ready. Without a Redis its scheduler is embedded; port 0 is any free one.
+    pub(crate) fn start(
+        program: &Path,
+        redis_url: Option<&str>,
+        port: u16,
+        more: &[&str],
+    ) -> Result<Self> {
         let mut command = Command::new(program);
-        let address = format!("127.0.0.1:{port}");
+        // Whoever tries things out has no other one in mind.
+        command.env_remove("LOCKLESS_REDIS_URL");
+        if let Some(url) = redis_url {
+            command.args(["--redis", url]);
+        }
         command
-            .args(["--redis", redis_url, "--listen", &address])
+            .args(["--listen", &format!("127.0.0.1:{port}")])
             .args(more);
         let (running, said) = Running::start(command, STOP_TIMEOUT)?;
-        // "lockless-gateway 0.1.0 listens on http://127.0.0.1:8080"
+        // "lockless-gateway 0.1.0 listens on http://127.0.0.1:8080 with an embedded scheduler"
         let address = said
             .trim()
             .split(' ')
             .find(|word| word.starts_with("http://"))
             .with_context(|| format!("the gateway said '{}'", said.trim()))?;
-        Ok(Self {
+        let gateway = Self {
             address: address.to_owned(),
             running,
-        })
+        };
+        gateway.wait_until_ready()?;
+        Ok(gateway)
+    }
+
+    fn wait_until_ready(&self) -> Result<()> {
+        let begin = Instant::now();
+        loop {
+            match ureq::get(format!("{}/readyz", self.address)).call() {
+                Ok(_) => return Ok(()),
+                Err(error) if begin.elapsed() > READY_TIMEOUT => {
+                    return Err(error).context("the gateway is not ready");
+                }
+                Err(_) => std::thread::sleep(POLL),
+            }
+        }
     }
 
     /// Where it listens, such as `http://127.0.0.1:8080`.

@@ -1,16 +1,22 @@
 //! Project automation: `cargo xtask` lists what there is.
 
+mod bench;
 mod bundle;
 mod ci;
 mod deploy;
 mod examples;
+mod faults;
 mod gateway;
 mod openapi;
+mod pages;
+mod playground;
 mod program;
 mod python;
 mod run;
+mod screenshots;
 mod test;
 mod up;
+mod wasm;
 
 use std::process::ExitCode;
 
@@ -29,17 +35,27 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure side by side with what one would use instead, and write benches/RESULTS.md
+    Bench(bench::Arguments),
     /// Write functions/lockless.lua from its sources
     Bundle(bundle::Arguments),
     /// Load the library into a Redis server, a Sentinel's primary or every primary of a Cluster
     DeployFunctions(deploy::Arguments),
     /// Run all tests, then the examples, then the gateway against its OpenAPI document
     Test(test::Arguments),
+    /// Break real deployments under load, and show what was lost: --quick, --only NAME, --list, --help
+    Faults(faults::Arguments),
     /// Hold a private gateway to its OpenAPI document, with schemathesis
     Openapi,
-    /// Start a private Redis server, a gateway and two agents that run jobs, and say how to call them
+    /// Write the playground as plain files, for any static file server
+    Playground(playground::Arguments),
+    /// Start a gateway with its pages and two agents that run jobs, and say how to call them; no Redis is needed
     Up(up::Arguments),
-    /// Run what the project's checks run: format, lints, bundle, tests
+    /// Make wasm/lockless.wasm from its sources
+    Wasm(wasm::Arguments),
+    /// Take the pictures of docs/images, with a browser
+    Screenshots,
+    /// Run what the project's checks run: format, lints, features, bundle, module, tests, faults
     Ci,
 }
 
@@ -50,11 +66,16 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let done = match command {
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Bundle(arguments) => bundle::run(&arguments),
         Command::DeployFunctions(arguments) => deploy::run(&arguments).map_err(Into::into),
         Command::Test(arguments) => test::run(&arguments),
+        Command::Faults(arguments) => faults::run(&arguments),
         Command::Openapi => openapi::run(),
+        Command::Playground(arguments) => playground::run(&arguments),
         Command::Up(arguments) => up::run(&arguments),
+        Command::Wasm(arguments) => wasm::run(&arguments),
+        Command::Screenshots => screenshots::run(),
         Command::Ci => ci::run(),
     };
     match done {

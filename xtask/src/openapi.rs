@@ -1,6 +1,7 @@
 //! Holds the gateway to its OpenAPI document: the document is valid, and what it allows and forbids is answered as it says.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -10,10 +11,12 @@ use serde_json::json;
 use crate::gateway::{self, Gateway};
 use crate::{deploy, python, run};
 
-/// So many requests for each operation, of those that are made up.
-const MOST_EXAMPLES: &str = "25";
+/// So many requests for each operation, of those that are made up: with a Redis, and with the embedded scheduler, which answers
+/// the same through the same code.
+const EXAMPLES: &str = "25";
+const EXAMPLES_EMBEDDED: &str = "8";
 
-/// Runs openapi-spec-validator and schemathesis against a private gateway.
+/// Runs openapi-spec-validator and schemathesis against private gateways: one with an embedded scheduler, one with a Redis.
 pub(crate) fn run() -> Result<()> {
     let settings = run::repository().join("gateway/tests/schemathesis");
     let requirements = fs::read_to_string(settings.join("requirements.txt"))
@@ -27,8 +30,24 @@ pub(crate) fn run() -> Result<()> {
     deploy::load_quietly(&server.url())?;
     // Some requests ask for a replica's confirmation.
     let _replica = Standalone::builder().replica_of(server.port()).start()?;
-    // No request of thousands should wait for long.
-    let gateway = Gateway::start(&program, &server.url(), 0, &["--max-wait-ms", "20"])?;
+    for (redis_url, examples) in [(None, EXAMPLES_EMBEDDED), (Some(server.url()), EXAMPLES)] {
+        // No request of thousands should wait for long.
+        let arguments = ["--max-wait-ms", "20"];
+        let gateway = Gateway::start(&program, redis_url.as_deref(), 0, &arguments)?;
+        hold(&gateway, examples, &python, &settings, &work)?;
+    }
+    println!("The gateway is as its OpenAPI document says, embedded and with a Redis.");
+    Ok(())
+}
+
+/// Holds one gateway to its document.
+fn hold(
+    gateway: &Gateway,
+    examples: &str,
+    python: &Path,
+    settings: &Path,
+    work: &Path,
+) -> Result<()> {
     let address = format!("{}/openapi.json", gateway.address());
     a_node(gateway.address())?;
 
@@ -37,7 +56,7 @@ pub(crate) fn run() -> Result<()> {
     fs::write(&file, document)
         .with_context(|| format!("{} could not be written", file.display()))?;
     run::quietly(
-        Command::new(&python)
+        Command::new(python)
             .args(["-m", "openapi_spec_validator"])
             .arg(&file),
     )?;
@@ -50,12 +69,11 @@ pub(crate) fn run() -> Result<()> {
             .arg("--config-file")
             .arg(settings.join("schemathesis.toml"))
             .args(["run", &address, selection, "config"])
-            .args(["--max-examples", MOST_EXAMPLES, "--seed", &seed])
+            .args(["--max-examples", examples, "--seed", &seed])
             .env("NO_COLOR", "1")
-            .current_dir(&work);
+            .current_dir(work);
         run::quietly(&mut schemathesis)?;
     }
-    println!("The gateway is as its OpenAPI document says.");
     Ok(())
 }
 

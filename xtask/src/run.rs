@@ -20,6 +20,15 @@ pub(crate) fn repository() -> PathBuf {
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(repository());
+    // What the cargo that runs this says about this package: a build script that looks at it would run again each time, and half of
+    // the dependencies would be built anew.
+    let of_this =
+        |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(of_this) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
@@ -38,8 +47,13 @@ pub(crate) fn visibly(command: &mut Command) -> Result<()> {
 
 /// Prints the command, runs it silently, and fails with all its output when it does.
 pub(crate) fn quietly(command: &mut Command) -> Result<()> {
+    println!("$ {}", line(command));
+    silently(command)
+}
+
+/// Runs the command without a word, and fails with all its output when it does.
+pub(crate) fn silently(command: &mut Command) -> Result<()> {
     let line = line(command);
-    println!("$ {line}");
     let output = command
         .output()
         .with_context(|| format!("`{line}` could not be started"))?;

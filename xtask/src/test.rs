@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{examples, openapi, run};
+use crate::{examples, openapi, pages, run};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -18,6 +18,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             .args(["test", "--workspace"])
             .args(&arguments.cargo_arguments),
     )?;
+    pages::test()?;
     examples::run()?;
     openapi::run()
 }

@@ -1,14 +1,30 @@
 //! What is called: functions of the library, wherever it is hosted.
 
+#[cfg(feature = "embedded")]
+mod embedded;
 mod redis;
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
+#[cfg(feature = "embedded")]
+pub use embedded::{Embedded, EmbeddedGauges, EmbeddedSettings, NotHosted, StateGauges};
 pub use redis::{BadSettings, Redis, RedisSettings};
 pub(crate) use redis::{Link, View};
+
+/// Where the library is: calls and their replies are the same.
+#[derive(Clone)]
+pub enum Backend {
+    /// In a Redis server, behind Sentinels or in a Cluster.
+    Redis(Arc<Redis>),
+    /// In this process.
+    #[cfg(feature = "embedded")]
+    Embedded(Arc<Embedded>),
+}
 
 /// The root key of a cell, such as `scheduler:{main}`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -72,12 +88,26 @@ pub enum Failure {
     /// The library is not loaded.
     #[error("the library is not loaded")]
     LibraryMissing,
-    /// Redis has reached `maxmemory`; nothing was done.
-    #[error("Redis has no memory left: {0}")]
+    /// There is no memory left; nothing was done.
+    #[error("there is no memory left: {0}")]
     Full(String),
     /// Any other error of Redis.
     #[error("Redis refused the call: {0}")]
     Refused(String),
+    /// What hosted the library in this process is no more; a call under way may or may not have been done.
+    #[error("the embedded scheduler has ended")]
+    Ended,
+    /// Too many calls wait; nothing was done.
+    #[error("as many calls wait as may; nothing was done")]
+    Busy,
+    /// The call took too much and was undone.
+    #[error("{0}; nothing was done")]
+    Stopped(String),
+    /// A replica's confirmation was asked for where there never is one; nothing was done.
+    #[error(
+        "the embedded scheduler has no replicas, so none can confirm a write; nothing was done"
+    )]
+    NoReplica,
     /// It was done, but no replica confirmed it in time.
     #[error("no replica confirmed the write in time")]
     DurabilityUnknown,
@@ -88,6 +118,8 @@ pub enum Failure {
 pub enum Status {
     /// They can.
     Ready,
+    /// They can, but something is wrong, in a sentence.
+    Troubled(String),
     /// They can't, for this reason, in a sentence.
     NotReady(String),
 }
@@ -103,6 +135,108 @@ pub struct Gauges {
     pub reconnects: u64,
 }
 
+impl Backend {
+    /// Makes one call.
+    pub async fn call(&self, call: Call, durability: Durability) -> Result<Reply, Failure> {
+        match self {
+            Self::Redis(redis) => redis.call(call, durability).await,
+            #[cfg(feature = "embedded")]
+            Self::Embedded(embedded) => embedded.call(call, durability).await,
+        }
+    }
+
+    /// Makes calls, those in one cell in this order.
+    pub async fn batch(
+        &self,
+        calls: Vec<Call>,
+        durability: Durability,
+    ) -> Vec<Result<Reply, Failure>> {
+        match self {
+            Self::Redis(redis) => redis.batch(calls, durability).await,
+            #[cfg(feature = "embedded")]
+            Self::Embedded(embedded) => embedded.batch(calls, durability).await,
+        }
+    }
+
+    /// Whether calls can be made, as far as is known without asking.
+    pub fn status(&self) -> Status {
+        match self {
+            Self::Redis(redis) => redis.status(),
+            #[cfg(feature = "embedded")]
+            Self::Embedded(embedded) => embedded.status(),
+        }
+    }
+
+    /// How long a subscription may take.
+    pub(crate) fn patience(&self) -> Duration {
+        match self {
+            Self::Redis(redis) => redis.call_timeout(),
+            #[cfg(feature = "embedded")]
+            Self::Embedded(_) => Duration::MAX,
+        }
+    }
+
+    /// Calls under way go on to their end, later ones fail. What is kept in this process is saved; the error says why it
+    /// could not be.
+    pub async fn close(&self) -> Result<(), String> {
+        match self {
+            Self::Redis(redis) => {
+                redis.close().await;
+                Ok(())
+            }
+            #[cfg(feature = "embedded")]
+            Self::Embedded(embedded) => embedded.close().await,
+        }
+    }
+}
+
+impl From<Arc<Redis>> for Backend {
+    fn from(redis: Arc<Redis>) -> Self {
+        Self::Redis(redis)
+    }
+}
+
+#[cfg(feature = "embedded")]
+impl From<Arc<Embedded>> for Backend {
+    fn from(embedded: Arc<Embedded>) -> Self {
+        Self::Embedded(embedded)
+    }
+}
+
+impl Reply {
+    /// A field of a flat list of names and values.
+    fn field(&self, wanted: &str) -> Option<String> {
+        let Self::List(values) = self else {
+            return None;
+        };
+        let pair = values
+            .chunks_exact(2)
+            .find(|pair| pair[0].text().as_deref() == Some(wanted))?;
+        pair[1].text()
+    }
+
+    fn text(&self) -> Option<String> {
+        match self {
+            Self::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            Self::Integer(number) => Some(number.to_string()),
+            _ => None,
+        }
+    }
+}
+
+impl Failure {
+    /// An error of the library's own, by its code.
+    fn of_library(code: &str, sentence: &str) -> Option<Self> {
+        let mut listed = lockless_functions::contract().errors.iter();
+        listed
+            .any(|error| error.code == code)
+            .then(|| Self::Library {
+                code: code.to_owned(),
+                sentence: sentence.to_owned(),
+            })
+    }
+}
+
 impl Cell {
     /// A cell by its root key.
     pub fn new(root: &str) -> Self {
@@ -111,6 +245,13 @@ impl Cell {
 
     /// The root key.
     pub fn root(&self) -> &str {
+        &self.0
+    }
+}
+
+// A cell is found by its root in a map of cells.
+impl Borrow<str> for Cell {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

@@ -1,30 +1,31 @@
 //! Long polls: who waits for which node or job, and what wakes them.
 //!
-//! The library announces on one sharded channel per cell. A `channel` knows the waiters of a cell and is subscribed
-//! while there are any; a `subscriber` is the one connection to a server that all channels there share.
+//! The library announces on one channel per cell. A `channel` knows the waiters of a cell. In Redis, `in_redis` keeps it
+//! subscribed while there are any, and a `subscriber` is the one connection to a server that all channels there share; a
+//! library in this process is heard `here`.
 
 mod channel;
+#[cfg(feature = "embedded")]
+mod here;
+mod in_redis;
 mod subscriber;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use lockless_topology::Address;
-use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 
 use self::channel::{Channel, Listened};
-use self::subscriber::Subscriber;
-use crate::backend::{Call, Cell, Durability, Failure, Redis, Reply, View};
+use self::in_redis::Servers;
+use crate::backend::{Backend, Call, Cell, Durability, Failure, Reply};
 
 /// A channel without waiters is given up after this.
 const IDLE: Duration = Duration::from_secs(60);
 /// How often a channel looks whether anyone waits.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Until a subscription that failed is tried again.
-const TRY_AGAIN: Duration = Duration::from_millis(100);
 /// The library forgets who listens after two minutes.
 const LISTEN_EVERY: Duration = Duration::from_secs(45);
 
@@ -54,36 +55,50 @@ pub struct Watch {
 type Channels = HashMap<Cell, Arc<Channel>>;
 
 struct Shared {
-    redis: Arc<Redis>,
+    backend: Backend,
     channels: Mutex<Channels>,
-    /// They live as long as a channel uses them.
-    subscribers: Mutex<HashMap<Address, Weak<Subscriber>>>,
+    source: Source,
     idle: Duration,
+}
+
+/// Where announcements come from.
+enum Source {
+    Redis(Arc<Servers>),
+    #[cfg(feature = "embedded")]
+    Here,
 }
 
 impl Wakes {
     /// Nobody waits yet.
-    pub fn new(redis: Arc<Redis>) -> Self {
-        Self::with_idle(redis, IDLE)
+    pub fn new(backend: impl Into<Backend>) -> Self {
+        Self::with_idle(backend, IDLE)
     }
 
     /// The same, with another time until channels without waiters are given up.
-    pub fn with_idle(redis: Arc<Redis>, idle: Duration) -> Self {
-        let shared = Shared {
-            redis,
-            channels: Mutex::default(),
-            subscribers: Mutex::default(),
-            idle,
+    pub fn with_idle(backend: impl Into<Backend>, idle: Duration) -> Self {
+        let backend = backend.into();
+        let source = match &backend {
+            Backend::Redis(redis) => Source::Redis(Arc::new(Servers::new(redis))),
+            #[cfg(feature = "embedded")]
+            Backend::Embedded(_) => Source::Here,
         };
-        Self {
-            shared: Arc::new(shared),
+        let shared = Arc::new(Shared {
+            backend,
+            channels: Mutex::default(),
+            source,
+            idle,
+        });
+        #[cfg(feature = "embedded")]
+        if let Backend::Embedded(embedded) = &shared.backend {
+            here::hear(embedded, &shared);
         }
+        Self { shared }
     }
 
     /// Begins to wait. When it returns, nothing that happens from now on is missed.
     pub async fn watch(&self, cell: &Cell, topic: Topic) -> Result<Watch, Failure> {
         let watch = self.shared.join(cell, topic);
-        match timeout(self.shared.redis.call_timeout(), watch.channel.subscribed()).await {
+        match timeout(self.shared.backend.patience(), watch.channel.subscribed()).await {
             Ok(subscribed) => subscribed?,
             Err(_) => return Err(Failure::Slow),
         }
@@ -112,7 +127,7 @@ impl Wakes {
             cell: cell.clone(),
             arguments: Vec::new(),
         };
-        let outcome = self.shared.redis.call(call, Durability::Primary).await;
+        let outcome = self.shared.backend.call(call, Durability::Primary).await;
         // In a cell that does not exist yet nothing is announced.
         let is_on = outcome
             .as_ref()
@@ -152,7 +167,18 @@ impl Shared {
         }
         let channel = Arc::new(Channel::new(cell.clone()));
         channels.insert(cell.clone(), Arc::clone(&channel));
-        tokio::spawn(keep(Arc::downgrade(self), Arc::clone(&channel)));
+        let wakes = Arc::downgrade(self);
+        match &self.source {
+            Source::Redis(servers) => {
+                let servers = Arc::downgrade(servers);
+                tokio::spawn(in_redis::keep(wakes, servers, Arc::clone(&channel)));
+            }
+            #[cfg(feature = "embedded")]
+            Source::Here => {
+                channel.confirmed();
+                tokio::spawn(here::keep(wakes, Arc::clone(&channel)));
+            }
+        }
         channel
     }
 
@@ -176,88 +202,5 @@ impl Shared {
             channels.remove(&channel.cell);
         }
         is_idle
-    }
-
-    fn subscriber(&self, address: &Address) -> Arc<Subscriber> {
-        let mut subscribers = self
-            .subscribers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(subscriber) = subscribers.get(address).and_then(Weak::upgrade) {
-            return subscriber;
-        }
-        subscribers.retain(|_, subscriber| subscriber.strong_count() > 0);
-        let subscriber = Subscriber::start(&self.redis, address);
-        subscribers.insert(address.clone(), Arc::downgrade(&subscriber));
-        subscriber
-    }
-}
-
-/// Keeps a channel subscribed where its cell is, until nobody has waited for a while.
-async fn keep(wakes: Weak<Shared>, channel: Arc<Channel>) {
-    // It is kept while the server is away: another one would try, and complain, from the beginning each time.
-    let mut last = None;
-    while let Some(shared) = wakes.upgrade() {
-        let mut views = shared.redis.views();
-        let subscribed = match shared.redis.primary_of(&channel.cell).await {
-            Some(address) => {
-                let subscriber = Arc::clone(last.insert(shared.subscriber(&address)));
-                let outcome = subscriber
-                    .subscribe(&channel, shared.redis.call_timeout())
-                    .await;
-                outcome.map(|()| (address, subscriber))
-            }
-            None => Err(Failure::Away(
-                "nobody knows yet who has the cell".to_owned(),
-            )),
-        };
-        match subscribed {
-            Ok((address, subscriber)) => {
-                channel.confirmed();
-                drop(shared);
-                until_over(&wakes, &channel, &mut views, &address).await;
-                // Whoever comes now waits for the next one.
-                channel.starting();
-                subscriber.unsubscribe(&channel).await;
-            }
-            Err(failure) => {
-                let may_be_elsewhere = matches!(failure, Failure::Away(_));
-                channel.failed(failure);
-                if may_be_elsewhere {
-                    shared.redis.look_again().await;
-                }
-                sleep(TRY_AGAIN).await;
-            }
-        }
-        if wakes.upgrade().is_none_or(|shared| shared.forget(&channel)) {
-            return;
-        }
-    }
-}
-
-/// Returns when the subscription has lapsed, the cell is elsewhere, or nobody has waited for a while.
-async fn until_over(
-    wakes: &Weak<Shared>,
-    channel: &Channel,
-    views: &mut watch::Receiver<View>,
-    address: &Address,
-) {
-    loop {
-        tokio::select! {
-            () = channel.lapsed() => return,
-            changed = views.changed() => {
-                let now = views.borrow_and_update().primary_of(&channel.cell);
-                if changed.is_err() || now.is_some_and(|now| now != *address) {
-                    return;
-                }
-            }
-            () = sleep(LOOK_EVERY) => {}
-        }
-        if wakes
-            .upgrade()
-            .is_none_or(|shared| channel.is_idle(shared.idle))
-        {
-            return;
-        }
     }
 }

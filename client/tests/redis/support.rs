@@ -107,7 +107,7 @@ pub async fn ready(redis: &Redis) {
     loop {
         match redis.status() {
             Status::Ready => return,
-            Status::NotReady(why) => assert!(begin.elapsed() < PATIENCE, "not ready: {why}"),
+            other => assert!(begin.elapsed() < PATIENCE, "{other:?}"),
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

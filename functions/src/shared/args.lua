@@ -2,10 +2,6 @@
 
 local args = {}
 
--- Everything but control characters and the space; the second one without ':', too. The common range comes first.
-local PRINTABLE = '^[!-~\128-\255]*$'
-local PRINTABLE_LANG = '^[!-9;-~\128-\255]*$'
-
 -- Each returns the checked value, or nil.
 local kinds = {}
 
@@ -27,7 +23,7 @@ end
 
 function kinds.integer(value, rule)
   if not value:find('^%d+$') or #value > 16 then return nil end
-  local number = tonumber(value)
+  local number = value + 0
   if number >= rule.min and number <= rule.max then return number end
 end
 
@@ -65,18 +61,25 @@ local function pair(rule, label, source, target)
   return source .. ':' .. target
 end
 
--- The arguments by name. Options that may be given several times are lists; absent ones are nil.
-function args.parse(spec, argv)
+-- The required arguments by name, one after the other, so that the first one that is wrong is named.
+local function positional(spec, argv)
   local out = {}
   local rules = spec.args
   for i = 1, #rules do
     local rule, value = rules[i], argv[i]
     local name = rule.name
     if not value then errors.fail('BAD_ARGUMENT', name .. ' is missing: it takes ' .. rule.takes) end
-    -- What is refused, and '-', take the long way.
-    out[name] = kinds[rule.kind](value, rule) or checked(rule, name, value)
+    out[name] = checked(rule, name, value)
   end
-  local count, at = #argv, #rules + 1
+  return out
+end
+
+-- The arguments by name. Options that may be given several times are lists; absent ones are nil.
+function args.parse(spec, argv)
+  -- What the contract's one expression for all of them refuses takes the long way.
+  local out = spec.quick and spec.quick(argv) or positional(spec, argv)
+  local count, at = #argv, spec.positional + 1
+  if at > count and spec.may_end then return out end
   if spec.rest then
     out.rest = {}
     for i = at, count do out.rest[#out.rest + 1] = argv[i] end
@@ -88,30 +91,30 @@ function args.parse(spec, argv)
     if not rule then
       errors.bad_argument('an option', spec.keywords == '' and 'nothing here' or 'one of ' .. spec.keywords, keyword)
     end
-    local width = WIDTHS[rule.kind] or 1
-    if at + width > count then errors.fail('BAD_ARGUMENT', keyword .. ' needs a value: it takes ' .. rule.takes) end
-    local value
-    if width == 2 then
-      value = pair(rule, keyword, argv[at + 1], argv[at + 2])
-    elseif width == 0 then
-      value = true
-    else
-      value = checked(rule, keyword, argv[at + 1])
+    local kind, value, width = rule.kind, argv[at + 1], 1
+    -- Most options are ids: one that is as it should be needs no more than this.
+    if not (kind == 'id' and value and #value <= rule.max and value:find(PRINTABLE)) then
+      width = WIDTHS[kind] or 1
+      if at + width > count then errors.fail('BAD_ARGUMENT', keyword .. ' needs a value: it takes ' .. rule.takes) end
+      if width == 2 then
+        value = pair(rule, keyword, value, argv[at + 2])
+      elseif width == 0 then
+        value = true
+      else
+        value = checked(rule, keyword, value)
+      end
     end
     at = at + 1 + width
-    local before = out[rule.name]
-    if rule.many then
-      if not before then
-        out[rule.name] = { value }
-      elseif #before < rule.many then
-        before[#before + 1] = value
-      else
-        errors.fail('BAD_ARGUMENT', keyword .. ' may be given at most ' .. rule.many .. ' times, given more')
-      end
-    elseif before ~= nil then
+    local name, many = rule.name, rule.many
+    local before = out[name]
+    if before == nil then
+      out[name] = many and { value } or value
+    elseif not many then
       errors.fail('BAD_ARGUMENT', keyword .. ' may be given once, given twice')
+    elseif #before < many then
+      before[#before + 1] = value
     else
-      out[rule.name] = value
+      errors.fail('BAD_ARGUMENT', keyword .. ' may be given at most ' .. many .. ' times, given more')
     end
   end
   for i = 1, #spec.required do

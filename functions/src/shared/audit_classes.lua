@@ -2,26 +2,30 @@
 
 local audit_classes = {}
 
--- The next entry of R:classes after a class number: canonical description and number.
+-- The next entry of R:classes after a class number: canonical description and number, as text.
 local function next_class(c, after)
   local entry = redis.call('ZRANGEBYSCORE', keys.classes(c.root), '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
-  return entry[1], tonumber(entry[2] or nil)
+  return entry[1], entry[2]
 end
 
 local function one_class(c, class, text, say)
   local call = redis.call
   local desc = classes.read(c, class)
-  if not desc then return say('class ' .. class .. ': its description is missing') end
-  if classes.canonical(desc) ~= text then say('class ' .. class .. ': its description differs from its entry') end
-  if not call('ZSCORE', keys.ready(c.root, class), cell.SENTINEL) then
-    say('class ' .. class .. ': the sentinel of its ready index is missing')
+  if not desc then return say('class ' .. class .. ': its description is missing', mend_classes.describe, class) end
+  if classes.canonical(desc) ~= text then
+    say('class ' .. class .. ': its description differs from its entry', mend_classes.describe, class)
   end
-  if call('ZCARD', keys.ready(c.root, class)) <= 1 then say('class ' .. class .. ': it has no node') end
+  if not call('ZSCORE', keys.ready(c.root, class), cell.SENTINEL) then
+    say('class ' .. class .. ': the sentinel of its ready index is missing', mend_classes.sentinel, class)
+  end
+  if call('ZCARD', keys.ready(c.root, class)) <= 1 then say('class ' .. class .. ': it has no node', mend_classes.drop, class) end
   for _, attr in ipairs(classes.attributes(desc)) do
     if call('SISMEMBER', keys.attr(c.root, attr), class) == 0 then
-      say('class ' .. class .. ': it is missing in the set of ' .. attr)
+      say('class ' .. class .. ': it is missing in the set of ' .. attr, mend_classes.add, class, attr)
     end
-    if not call('ZSCORE', keys.attrs(c.root), attr) then say('attribute ' .. attr .. ': it is not listed') end
+    if not call('ZSCORE', keys.attrs(c.root), attr) then
+      say('attribute ' .. attr .. ': it is not listed', mend_classes.list_attribute, attr)
+    end
   end
 end
 
@@ -29,26 +33,32 @@ end
 function audit_classes.all(c, position, budget, say)
   local before, offset, used = '0', 0, 0
   if position then
-    local number, count = position:match('^(%d+) (%d+)$')
+    local number, count = position:match('^(%S+) (%d+)$')
     before, offset = number, tonumber(count)
   end
   while used < budget do
     local text, number = next_class(c, before)
     if not text then return nil, used end
-    local class = classes.code(number, tonumber(text:match('^%d+')))
+    local desc = number:find('^%d+$') and classes.parse(text)
+    if not desc then say('class ' .. number .. ': its entry can not be read', mend_classes.unlist, text) end
+    local class = classes.code(desc and number or 0, desc and desc.max_jobs or 0)
     if offset == 0 then
-      one_class(c, class, text, say)
+      if desc then one_class(c, class, text, say) end
       used = used + 1
     end
     local page = redis.call('ZRANGE', keys.ready(c.root, class), offset, offset + budget - used)
     for _, node in ipairs(page) do
       if node ~= cell.SENTINEL then
         local rt = nodes.read(c, node)
-        if not rt or rt.class ~= class then say('class ' .. class .. ': ' .. node .. ' is not one of its nodes') end
+        if not rt or rt.class ~= class then
+          say('class ' .. class .. ': ' .. node .. ' is not one of its nodes', mend_classes.remove_stranger, class, node)
+        elseif not redis.call('ZSCORE', keys.nodes(c.root), node) then
+          say('node ' .. node .. ': it is not listed', mend_nodes.list, node)
+        end
       end
     end
     used, offset = used + #page, offset + #page
-    if #page == 0 or page[#page] == cell.SENTINEL then before, offset = string.format('%d', number), 0 end
+    if #page == 0 or page[#page] == cell.SENTINEL then before, offset = number, 0 end
   end
   return before .. ' ' .. string.format('%d', offset), used
 end
@@ -62,7 +72,7 @@ local function tally(c, attr, say)
     local has = false
     for _, name in ipairs(desc and classes.attributes(desc) or {}) do has = has or name == attr end
     if not has then
-      say('attribute ' .. attr .. ': class ' .. class .. ' does not have it')
+      say('attribute ' .. attr .. ': class ' .. class .. ' does not have it', mend_classes.remove, class, attr)
     else
       local nodes_here = math.max(0, redis.call('ZCARD', keys.ready(c.root, class)) - 1)
       total = total + nodes_here
@@ -75,23 +85,25 @@ end
 local function one_attribute(c, attr, say)
   local call = redis.call
   local total, by_pool, looked_at = tally(c, attr, say)
-  if looked_at == 0 then say('attribute ' .. attr .. ': no class has it') end
+  if looked_at == 0 then say('attribute ' .. attr .. ': no class has it', mend_classes.unlist_attribute, attr) end
   local pool, pair = attr:match('^pool:(.*)$'), attr:match('^pair:(.*)$')
   if attr == 'all' and total ~= call('ZCARD', keys.nodes(c.root)) then
-    say('nodes: their number is not that of the classes')
+    say('nodes: their number is not that of the classes', mend_classes.by_its_causes)
   end
   if pool and call('SCARD', keys.members(c.root, pool)) ~= total then
-    say('pool ' .. pool .. ': its members are not as many as the nodes of its classes')
+    say('pool ' .. pool .. ': its members are not as many as the nodes of its classes', mend_classes.members, pool)
   end
   if pair then
     local counts = call('HGETALL', keys.lang(c.root, pair))
     for i = 1, #counts, 2 do
       if by_pool[counts[i]] ~= tonumber(counts[i + 1]) then
-        say('language index ' .. pair .. ': the count of pool ' .. counts[i] .. ' is wrong')
+        say('language index ' .. pair .. ': the count of pool ' .. counts[i] .. ' is wrong', mend_classes.count_pair, pair, counts[i])
       end
       by_pool[counts[i]] = nil
     end
-    for missing in pairs(by_pool) do say('language index ' .. pair .. ': pool ' .. missing .. ' is missing') end
+    for missing in pairs(by_pool) do
+      say('language index ' .. pair .. ': pool ' .. missing .. ' is missing', mend_classes.count_pair, pair, missing)
+    end
   end
   return looked_at
 end

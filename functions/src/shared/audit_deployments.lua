@@ -32,34 +32,35 @@ local function is_being_released(c, node, id)
 end
 
 -- One that is a node's.
-local function owned(c, id, rec, name, say)
+local function owned(c, id, rec, wrong)
   local call = redis.call
   local revision = call('ZSCORE', keys.assigned(c.root, rec.node), id)
   if not revision then
-    if not is_being_released(c, rec.node, id) then say(name .. ': its node does not have it') end
+    if not is_being_released(c, rec.node, id) then wrong('its node does not have it') end
     return
   end
-  if tonumber(revision) ~= tonumber(rec.revision) then say(name .. ': its node has another revision') end
+  if tonumber(revision) ~= tonumber(rec.revision) then wrong('its node has another revision') end
   if not nodes.read(c, rec.node) then
-    say(name .. ': it is on ' .. rec.node .. ', which is not there')
+    wrong('it is on ' .. rec.node .. ', which is not there')
   elseif not deployments.is_in_pool(c, rec.node, rec.pool) then
-    say(name .. ': it is on ' .. rec.node .. ', which is not in its pool')
+    wrong('it is on ' .. rec.node .. ', which is not in its pool')
   end
 end
 
 local function one(c, id, say)
   local rec = deployments.read(c, id)
-  local name = 'deployment ' .. id
-  if not rec then return say(name .. ': its record is missing') end
-  if rec.indexing then say(name .. ': a change of it was interrupted') end
-  if tonumber(rec.revision) > cell.counter(c, 'deployments') then say(name .. ': its revision was never drawn') end
+  local function wrong(sentence) say('deployment ' .. id .. ': ' .. sentence, mend_deployments.one, id) end
+  if not rec then return wrong('its record is missing') end
+  if not deployments.is_readable(rec) then return wrong('its record can not be read') end
+  if rec.indexing then wrong('a change of it was interrupted') end
+  if tonumber(rec.revision) > cell.counter(c, 'deployments') then wrong('its revision was never drawn') end
   local score = redis.call('ZSCORE', keys.free(c.root, rec.pool), deployments.member(rec, id))
   local pool, is_free = audit_deployments.pool(c, rec.pool), rec.enabled and rec.node == ''
   if is_free then pool.free = pool.free + 1 end
-  if is_free and tonumber(score or nil) ~= tonumber(rec.updated) then say(name .. ': it is not in its place among the free') end
-  if not is_free and score then say(name .. ': it is among the free ones') end
-  if not rec.enabled and rec.node ~= '' then say(name .. ': it is disabled and on ' .. rec.node) end
-  if rec.node ~= '' then owned(c, id, rec, name, say) end
+  if is_free and tonumber(score or nil) ~= tonumber(rec.updated) then wrong('it is not in its place among the free') end
+  if not is_free and score then wrong('it is among the free ones') end
+  if not rec.enabled and rec.node ~= '' then wrong('it is disabled and on ' .. rec.node) end
+  if rec.node ~= '' then owned(c, id, rec, wrong) end
 end
 
 function audit_deployments.all(c, position, budget, say)
@@ -73,10 +74,16 @@ function audit_deployments.of_node(c, node, rt, say)
   local call = redis.call
   if not claims.is_used(c) then return 0 end
   local has = call('ZRANGE', keys.assigned(c.root, node), '0', '-1')
-  if #has > 0 and nodes.is_lost(rt) then say('node ' .. node .. ': its deployments are there though it is lost') end
+  if #has > 0 and nodes.is_lost(rt) then
+    say('node ' .. node .. ': its deployments are there though it is lost', mend_nodes.abandon, node)
+  end
   for _, id in ipairs(has) do
     local rec = deployments.read(c, id)
-    if not rec or rec.node ~= node then say('node ' .. node .. ': it has deployment ' .. id .. ', which is not its own') end
+    if not rec or rec.node ~= node then
+      say('node ' .. node .. ': it has deployment ' .. id .. ', which is not its own', mend_deployments.take, node, id)
+    elseif not call('ZSCORE', keys.deployments(c.root), id) then
+      say('deployment ' .. id .. ': it is not listed', mend_deployments.list, id)
+    end
   end
   if claims.is_reindexing(c) then return #has end
   local measured = claims.measured(c, node)
@@ -87,7 +94,9 @@ function audit_deployments.of_node(c, node, rt, say)
     for _, policy in ipairs(claims.POLICIES) do
       local score = tonumber(call('ZSCORE', keys.claim(c.root, policy.name, name), node) or nil)
       local want = takes_part and policy.value(c, measured) or nil
-      if score ~= want then say('node ' .. node .. ': its place by ' .. policy.name .. ' in pool ' .. name .. ' is wrong') end
+      if score ~= want then
+        say('node ' .. node .. ': its place by ' .. policy.name .. ' in pool ' .. name .. ' is wrong', mend_deployments.place, node)
+      end
     end
   end
   return #has
@@ -100,13 +109,13 @@ function audit_deployments.balance(c, say)
   for name, pool in pairs(c.pools) do
     local free = call('ZCARD', keys.free(c.root, name))
     if free ~= pool.free then
-      say('pool ' .. name .. ': it lists ' .. free .. ' free deployments, but ' .. pool.free .. ' are')
+      say('pool ' .. name .. ': it lists ' .. free .. ' free deployments, but ' .. pool.free .. ' are', mend_deployments.free, name)
     end
     for _, policy in ipairs(claims.POLICIES) do
       local listed = call('ZCARD', keys.claim(c.root, policy.name, name))
       if listed ~= pool.nodes and not is_reindexing then
         say('pool ' .. name .. ': it lists ' .. listed .. ' nodes that may claim by ' .. policy.name .. ', but ' .. pool.nodes ..
-          ' may')
+          ' may', mend_deployments.claimants, policy.name, name)
       end
     end
   end

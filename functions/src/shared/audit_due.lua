@@ -2,44 +2,46 @@
 
 local audit_due = {}
 
--- Of the holds of an incarnation that ended, and of what is overdue, so many are looked at: they are being settled.
+-- Of the holds of an incarnation that ended so many are looked at: they are being settled.
 local LOST_LOOKED_AT = 1000
 
 local kinds = {}
 
 function kinds.n(c, node, _, say)
   local rt = nodes.read(c, node)
-  if not rt then say('due list: n' .. node .. ' is of no node') end
+  if not rt then say('due list: n' .. node .. ' is of no node', mend_due.remove, 'n' .. node) end
 end
 
 function kinds.h(c, node, _, say)
   local rt = nodes.read(c, node)
-  if not rt or nodes.is_lost(rt) then say('due list: h' .. node .. ' is of no node that is there') end
+  if not rt or (rt.flags and nodes.is_lost(rt)) then
+    say('due list: h' .. node .. ' is of no node that is there', mend_due.remove, 'h' .. node)
+  end
 end
 
 function kinds.d(c, rest, _, say)
   local incarnation = rest:match('^(%S+) %S+$')
   if redis.call('EXISTS', keys.unclaimed(c.root, incarnation or '')) == 0 then
-    say('due list: d' .. rest .. ' has no deployments')
+    say('due list: d' .. rest .. ' has no deployments', mend_due.remove, 'd' .. rest)
   end
 end
 
 function kinds.w(c, _, _, say)
-  if not claims.is_reindexing(c) then say('due list: w, but nothing is being found out anew') end
+  if not claims.is_reindexing(c) then say('due list: w, but nothing is being found out anew', mend_due.remove, 'w') end
 end
 
 function kinds.l(c, rest, _, say)
   local call = redis.call
   local incarnation, node = rest:match('^(%S+) (%S+)$')
   local lost = keys.lost(c.root, incarnation or '')
-  if not call('ZSCORE', lost, holds.SENTINEL) then return say('due list: l' .. rest .. ' has no holds') end
+  if not call('ZSCORE', lost, holds.SENTINEL) then return say('due list: l' .. rest .. ' has no holds', mend_due.lost, rest) end
   local page = call('ZRANGE', lost, '0', LOST_LOOKED_AT - 1, 'WITHSCORES')
   c.skipped = c.skipped or #page / 2 == LOST_LOOKED_AT
   for i = 1, #page, 2 do
     if page[i] ~= holds.SENTINEL and page[i]:sub(1, 1) == 'j' then
       local rec = jobs.read(c, page[i]:sub(2))
       if not rec then
-        say('lost hold ' .. page[i] .. ': its job record is missing')
+        say('lost hold ' .. page[i] .. ': its job record is missing', mend_due.lost_hold, incarnation, page[i])
       elseif not rec.status and rec.node == node then
         c.live = c.live + 1
         if rec.kind == 'q' then c.tries, c.tries_lost = c.tries + 1, c.tries_lost + 1 end
@@ -49,46 +51,35 @@ function kinds.l(c, rest, _, say)
   return #page / 2
 end
 
--- Whether holds of an incarnation of this node that ended may still have to be settled, seats among them. The overdue
--- are read once in a call, however many leases ask.
-local function is_being_lost(c, node)
-  if not c.being_lost then
-    local overdue = redis.call('ZRANGEBYSCORE', keys.due(c.root), '-inf', c.now_text, 'LIMIT', '0', LOST_LOOKED_AT)
-    c.being_lost, c.more_overdue = {}, #overdue == LOST_LOOKED_AT
-    for _, member in ipairs(overdue) do
-      local lost = member:match('^l%S+ (%S+)$')
-      if lost then c.being_lost[lost] = true end
-    end
-  end
-  return c.more_overdue or c.being_lost[node]
-end
-
 function kinds.s(c, session, at, say)
   local name = 'lease of ' .. session
   local rec = sessions.read_sticky(c, session)
   local lease = rec and rec.lease
   if not rec and redis.call('EXISTS', keys.session(c.root, session)) == 1 then
-    return say('session ' .. session .. ': its record can not be read')
+    return say('session ' .. session .. ': its record can not be read', mend_leases.lease, session)
   end
-  if not lease then return say('due list: s' .. session .. ' has no lease') end
-  if at > lease.expire_ms then say(name .. ': it ends earlier than the due list says') end
-  if redis.call('PTTL', keys.session(c.root, session)) >= 0 then say(name .. ': its session is about to go') end
-  if not leases.has_seat(c, session, lease) and not is_being_lost(c, lease.node) then
-    say(name .. ': its seat is missing')
+  local function wrong(sentence) say(name .. ': ' .. sentence, mend_leases.lease, session) end
+  if not lease then return say('due list: s' .. session .. ' has no lease', mend_leases.lease, session) end
+  if at > lease.expire_ms then wrong('it ends earlier than the due list says') end
+  if redis.call('PTTL', keys.session(c.root, session)) >= 0 then wrong('its session is about to go') end
+  if not leases.has_seat(c, session, lease) and not holds.is_being_lost(c, lease.node) then
+    wrong('its seat is missing')
   end
   local rider = lease.rider ~= leases.EMPTY and jobs.read(c, lease.rider:sub(2))
-  if rider and (rider.session ~= session or rider.kind ~= 'b') then say(name .. ': another job sits in its seat') end
+  if rider and (rider.session ~= session or rider.kind ~= 'b') then wrong('another job sits in its seat') end
 end
 
-local function box(key)
+local function box(key, member)
   return function(c, _, at, say)
     local first = redis.call('ZRANGE', key(c.root), '0', '0', 'WITHSCORES')
     -- One that was emptied before its time is found so when that comes.
-    if first[1] and tonumber(first[2]) < at then say('due list: the oldest entry of a box goes earlier than it says') end
+    if first[1] and tonumber(first[2]) < at then
+      say('due list: the oldest entry of a box goes earlier than it says', mend_queues.first, member)
+    end
   end
 end
 
-kinds.f, kinds.c, kinds.q = box(keys.failed), box(keys.cancelled), box(keys.delayed)
+kinds.f, kinds.c, kinds.q = box(keys.failed, 'f'), box(keys.cancelled, 'c'), box(keys.delayed, 'q')
 
 function audit_due.list(c, position, budget, say)
   local offset = tonumber(position or '0')
@@ -99,7 +90,7 @@ function audit_due.list(c, position, budget, say)
     if page[i] ~= cell.SENTINEL then
       local kind = kinds[page[i]:sub(1, 1)]
       if not kind then
-        say('due list: ' .. page[i] .. ' is of no known kind')
+        say('due list: ' .. page[i] .. ' is of no known kind', mend_due.remove, page[i])
       else
         used = used + (kind(c, page[i]:sub(2), tonumber(page[i + 1]), say) or 0)
       end
@@ -116,7 +107,7 @@ local function entries(key_of, status_of, due)
     local offset = tonumber(position or '0')
     local page = redis.call('ZRANGE', key_of(c.root), offset, offset + budget - 1, 'WITHSCORES')
     if page[1] and not redis.call('ZSCORE', keys.due(c.root), due) then
-      say('due list: ' .. due .. ' is missing, though its box has entries')
+      say('due list: ' .. due .. ' is missing, though its box has entries', mend_queues.first, due)
     end
     for i = 1, #page, 2 do
       local job, status = status_of(page[i])
@@ -124,9 +115,9 @@ local function entries(key_of, status_of, due)
       -- The record of an overdue entry has gone, and its id may be another job's.
       if tonumber(page[i + 1]) >= c.now then
         if not rec then
-          say('box: the record of job ' .. job .. ' is missing')
+          say('box: the record of job ' .. job .. ' is missing', mend_due.box_entry, due, page[i])
         elseif rec.status ~= status then
-          say('box: job ' .. job .. ' is not ' .. tostring(status))
+          say('box: job ' .. job .. ' is not ' .. tostring(status), mend_due.box_entry, due, page[i])
         end
       end
     end

@@ -7,17 +7,18 @@ local DESCRIPTION = { 'region', 'pools', 'pairs', 'labels' }
 local function description(c, node, rt, say)
   local call = redis.call
   local info = call('HMGET', keys.info(c.root, node), 'region', 'pools', 'pairs', 'labels', 'max_jobs', 'indexing')
-  if not info[1] then return say('node ' .. node .. ': its info is missing') end
-  if info[6] ~= '0' then say('node ' .. node .. ': a change of its indexes was interrupted') end
+  local function wrong(sentence) say('node ' .. node .. ': ' .. sentence, mend_nodes.describe, node) end
+  if not info[1] then return wrong('its info is missing') end
+  if info[6] ~= '0' then wrong('a change of its indexes was interrupted') end
   local desc = classes.read(c, rt.class)
-  if not desc then return say('node ' .. node .. ': its class ' .. rt.class .. ' is missing') end
+  if not desc then return wrong('its class ' .. rt.class .. ' is missing') end
   for i, name in ipairs(DESCRIPTION) do
-    if info[i] ~= desc[name] then say('node ' .. node .. ': its ' .. name .. ' differ from those of its class') end
+    if info[i] ~= desc[name] then wrong('its ' .. name .. ' differ from those of its class') end
   end
-  if tonumber(info[5]) ~= desc.max_jobs then say('node ' .. node .. ': its max_jobs differ from those of its class') end
+  if tonumber(info[5] or nil) ~= desc.max_jobs then wrong('its max_jobs differ from those of its class') end
   for _, pool in ipairs(classes.list(desc.pools)) do
     if call('SISMEMBER', keys.members(c.root, pool), node) == 0 then
-      say('node ' .. node .. ': it is missing in the members of pool ' .. pool)
+      wrong('it is missing in the members of pool ' .. pool)
     end
   end
 end
@@ -27,25 +28,41 @@ local function place(c, node, rt, held, say)
   local score = call('ZSCORE', keys.ready(c.root, rt.class), node)
   local want = ready.band(rt.flags) * ready.BAND + (held + rt.foreign) * ready.UNIT
   if not score then
-    say('node ' .. node .. ': it is missing in the ready index of its class')
+    say('node ' .. node .. ': it is missing in the ready index of its class', mend_nodes.place, node)
   elseif tonumber(score) - tonumber(score) % ready.UNIT ~= want then
-    say('node ' .. node .. ': its ready score does not say its state and load')
+    say('node ' .. node .. ': its ready score does not say its state and load', mend_nodes.place, node)
   end
   local presence = call('ZSCORE', keys.due(c.root), 'n' .. node)
   if not presence or tonumber(presence) > rt.until_ms then
-    say('node ' .. node .. ': its presence is not in the due list')
+    say('node ' .. node .. ': its presence is not in the due list', mend_nodes.presence, node)
   end
   local slots = keys.slots(c.root, node)
   if nodes.is_lost(rt) then
-    if call('EXISTS', slots) == 1 then say('node ' .. node .. ': its slots are there though it is lost') end
+    if call('EXISTS', slots) == 1 then say('node ' .. node .. ': its slots are there though it is lost', mend_nodes.abandon, node) end
   elseif not call('ZSCORE', slots, holds.SENTINEL) then
-    say('node ' .. node .. ': its slots are missing')
+    say('node ' .. node .. ': its slots are missing', mend_nodes.slots, node)
   end
+end
+
+-- What a node's runtime says can be read. Its incarnation was drawn from the cell's.
+local function is_readable(c, node, rt, say)
+  local drawn = tonumber(redis.call('HGET', c.root, 'incarnation') or nil)
+  local incarnation = tonumber(rt.incarnation or nil)
+  if not (incarnation and rt.flags and rt.foreign and rt.until_ms and rt.scan_ms) then
+    say('node ' .. node .. ': its runtime can not be read', mend_nodes.runtime, node)
+    return false
+  end
+  if drawn and incarnation > drawn then
+    say('node ' .. node .. ': its incarnation was never drawn', mend_nodes.runtime, node)
+  end
+  return true
 end
 
 -- By its deadline a lease is found when it is over.
 local function deadline_of(c, session, name, say)
-  if not redis.call('ZSCORE', keys.due(c.root), 's' .. session) then say(name .. ': its lease is not in the due list') end
+  if not redis.call('ZSCORE', keys.due(c.root), 's' .. session) then
+    say(name .. ': its lease is not in the due list', mend_leases.lease, session)
+  end
 end
 
 -- A seat that nobody sits in is that of the session's lease.
@@ -53,11 +70,12 @@ local function seat(c, node, member, score, name, say)
   local session, id = member:match('^s(%S+) (%S+)$')
   local rec = session and sessions.read_sticky(c, session)
   local lease = rec and rec.lease
-  if not lease or lease.id ~= id then return say(name .. ': its lease is missing') end
-  if lease.node ~= node then say(name .. ': its lease is on ' .. lease.node) end
-  if lease.rider ~= leases.EMPTY then say(name .. ': its lease has a job in it') end
+  local function wrong(sentence) say(name .. ': ' .. sentence, mend_leases.seat, node, member) end
+  if not lease or lease.id ~= id then return wrong('its lease is missing') end
+  if lease.node ~= node then wrong('its lease is on ' .. lease.node) end
+  if lease.rider ~= leases.EMPTY then wrong('its lease has a job in it') end
   deadline_of(c, session, name, say)
-  if score ~= tonumber(holds.SEAT_TEXT) then say(name .. ': its score is not that of a seat') end
+  if score ~= tonumber(holds.SEAT_TEXT) then wrong('its score is not that of a seat') end
 end
 
 -- Whether the hold is a live job's.
@@ -65,31 +83,34 @@ local function hold(c, node, rt, member, score, due_ms, say)
   local job = member:sub(2)
   local name = 'hold ' .. member .. ' on ' .. node
   if member:sub(1, 1) == 's' then return seat(c, node, member, score, name, say) end
-  if member:sub(1, 1) ~= 'j' then return say(name .. ': its type is not known') end
+  local function wrong(sentence) say(name .. ': ' .. sentence, mend_holds.hold, node, member) end
+  if member:sub(1, 1) ~= 'j' then return wrong('its type is not known') end
   local state, deadline = holds.state(score)
   local rec = jobs.read(c, job)
-  if not rec then return say(name .. ': its job record is missing') end
-  if rec.node ~= node then say(name .. ': its job is ' .. (jobs.place(rec) == '' and 'nowhere' or 'on ' .. rec.node)) end
-  if redis.call('PTTL', keys.job(c.root, job)) >= 0 then say(name .. ': its job record is about to go') end
+  if not rec then return wrong('its job record is missing') end
+  if not rec.node then return wrong('its record can not be read') end
+  c.last_grant = math.max(c.last_grant, tonumber(rec.grant) or 0)
+  if rec.node ~= node then wrong('its job is ' .. (jobs.place(rec) == '' and 'nowhere' or 'on ' .. rec.node)) end
+  if redis.call('PTTL', keys.job(c.root, job)) >= 0 then wrong('its job record is about to go') end
   if state == 'stopping' then
-    if rec.status ~= 'cancelled' and rec.status ~= 'expired' then say(name .. ': it is stopping, but its job has not ended') end
+    if rec.status ~= 'cancelled' and rec.status ~= 'expired' then wrong('it is stopping, but its job has not ended') end
   elseif rec.status then
-    say(name .. ': its job is ' .. rec.status)
+    wrong('its job is ' .. rec.status)
   end
   if rec.kind == 'q' and not rec.status then
     tries.read(c, job, rec)
     c.tries = c.tries + 1
-    if not rec.q then return say(name .. ': its record can not be read') end
+    if not rec.q then return wrong('its record can not be read') end
     local started = jobs.started(rec, score)
     if not started or not work.has(c, node, job, rec.q, started, holds.is_asked(score)) then
-      say(name .. ': it is missing in the work of its node')
+      wrong('it is missing in the work of its node')
     end
   end
   local session = rec.kind == 'b' and sessions.read_sticky(c, rec.session)
   if session and session.lease and session.lease.rider == member then deadline_of(c, rec.session, name, say) end
   -- Far deadlines come in by the node's next word; of a node that is overdue there is none.
   local covered_ms = rt.until_ms > c.now and math.max(rt.scan_ms, c.now) or rt.scan_ms
-  if deadline and deadline < covered_ms and deadline < due_ms then say(name .. ': its deadline is not in the due list') end
+  if deadline and deadline < covered_ms and deadline < due_ms then wrong('its deadline is not in the due list') end
   return state ~= 'stopping'
 end
 
@@ -112,7 +133,9 @@ function audit_nodes.all(c, position, budget, say)
     local rt = nodes.read(c, node)
     if not rt then
       -- One that left since the page before is listed no more.
-      if call('ZSCORE', keys.nodes(c.root), node) then say('node ' .. node .. ': its runtime is missing') end
+      if call('ZSCORE', keys.nodes(c.root), node) then say('node ' .. node .. ': its runtime is missing', mend_nodes.forget, node) end
+      node = nil
+    elseif not is_readable(c, node, rt, say) then
       node = nil
     else
       if offset == 0 then

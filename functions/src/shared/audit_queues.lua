@@ -2,14 +2,14 @@
 
 local audit_queues = {}
 
--- A job that waits has a record that says so.
-local function waiting(c, job, name, say)
+-- A job that waits has a record that says so. `mend` and its arguments set it right.
+local function waiting(c, job, name, say, mend, ...)
   local rec = tries.record(c, job)
   c.waiting = c.waiting + 1
-  if not rec then return say(name .. ': its record is missing') end
-  if rec.kind == 'q' and not rec.q then return say(name .. ': its record can not be read') end
-  if not tries.is_waiting(rec) then return say(name .. ': it does not wait') end
-  if redis.call('PTTL', keys.job(c.root, job)) >= 0 then say(name .. ': its record is about to go') end
+  if not rec then return say(name .. ': its record is missing', mend, ...) end
+  if not rec.kind or (rec.kind == 'q' and not rec.q) then return say(name .. ': its record can not be read', mend, ...) end
+  if not tries.is_waiting(rec) then return say(name .. ': it does not wait', mend, ...) end
+  if redis.call('PTTL', keys.job(c.root, job)) >= 0 then say(name .. ': its record is about to go', mend, ...) end
   return rec
 end
 
@@ -17,9 +17,10 @@ local function head(c, number, shape, say)
   local call = redis.call
   local first = call('ZRANGE', keys.queue(c.root, number), '0', '0', 'WITHSCORES')
   local score = call('ZSCORE', keys.heads(c.root), number)
-  if not queues.wishes(shape) then say('queue ' .. number .. ': its wishes can not be read') end
-  if not first[1] then return say('queue ' .. number .. ': it is empty') end
-  if not score or tonumber(score) ~= tonumber(first[2]) then say('queue ' .. number .. ': its head is not its first job') end
+  local name, mend = 'queue ' .. number, mend_queues.queue
+  if not queues.wishes(shape) then say(name .. ': its wishes can not be read', mend, number) end
+  if not first[1] then return say(name .. ': it is empty', mend, number) end
+  if not score or tonumber(score) ~= tonumber(first[2]) then say(name .. ': its head is not its first job', mend, number) end
 end
 
 -- Items are queues and their jobs. A position is a queue's number and how many of its jobs were looked at.
@@ -29,7 +30,7 @@ function audit_queues.all(c, position, budget, say)
   if position then from, offset = position:match('^(%d+) (%d+)$') end
   offset = tonumber(offset)
   if not position and call('ZCARD', keys.heads(c.root)) ~= call('ZCARD', keys.queues(c.root)) then
-    say('queues: there are other heads than queues')
+    say('queues: there are other heads than queues', mend_queues.heads)
   end
   while used < budget do
     local found = call('ZRANGEBYSCORE', keys.queues(c.root), from or '-inf', '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
@@ -43,10 +44,12 @@ function audit_queues.all(c, position, budget, say)
     end
     local page = call('ZRANGE', keys.queue(c.root, number), offset, offset + budget - used, 'WITHSCORES')
     for i = 1, #page, 2 do
-      local name = 'job ' .. page[i] .. ' in queue ' .. number
-      local rec = waiting(c, page[i], name, say)
-      if rec and rec.q.shape ~= shape then say(name .. ': it asks for something else') end
-      if rec and tonumber(page[i + 1]) ~= tonumber(queues.score(rec.q)) then say(name .. ': it is not in its place') end
+      local name, mend = 'job ' .. page[i] .. ' in queue ' .. number, mend_queues.waiting
+      local rec = waiting(c, page[i], name, say, mend, number, page[i])
+      if rec and rec.q.shape ~= shape then say(name .. ': it asks for something else', mend, number, page[i]) end
+      if rec and tonumber(page[i + 1]) ~= tonumber(queues.score(rec.q)) then
+        say(name .. ': it is not in its place', mend, number, page[i])
+      end
     end
     local is_over = #page / 2 <= budget - used
     used = used + #page / 2
@@ -63,12 +66,12 @@ function audit_queues.delayed(c, position, budget, say)
   local offset = tonumber(position or '0')
   local page = redis.call('ZRANGE', keys.delayed(c.root), offset, offset + budget - 1)
   if page[1] and not redis.call('ZSCORE', keys.due(c.root), 'q') then
-    say('due list: q is missing, though jobs wait for their time')
+    say('due list: q is missing, though jobs wait for their time', mend_queues.first, 'q')
   end
   for _, job in ipairs(page) do
     local name = 'job ' .. job .. ' before its time'
-    local rec = waiting(c, job, name, say)
-    if rec and queues.has(c, job, rec.q) then say(name .. ': it is in its queue as well') end
+    local rec = waiting(c, job, name, say, mend_queues.delayed, job)
+    if rec and queues.has(c, job, rec.q) then say(name .. ': it is in its queue as well', mend_queues.delayed, job) end
   end
   if #page < budget then return nil, #page end
   return string.format('%d', offset + #page), #page
@@ -82,7 +85,7 @@ function audit_queues.fits(c, position, budget, say)
     local found = call('ZRANGE', keys.classes(c.root), at, at, 'WITHSCORES')
     if not found[1] then return nil, used end
     at, used = at + 1, used + 1
-    local class = classes.code(tonumber(found[2]), tonumber(found[1]:match('^%d+')))
+    local class = classes.code(tonumber(found[2]), tonumber(found[1]:match('^%d+') or '0'))
     local looked_at = call('ZSCORE', keys.fits(c.root, class), '#')
     local desc = classes.read(c, class)
     if looked_at and desc then
@@ -92,7 +95,7 @@ function audit_queues.fits(c, position, budget, say)
         local wishes = queues.wishes(page[i])
         local is_in = call('ZSCORE', keys.fits(c.root, class), page[i + 1]) ~= false
         if wishes and is_in ~= classes.fits(desc, wishes) then
-          say('class ' .. class .. ': that it fits queue ' .. page[i + 1] .. ' is said wrongly')
+          say('class ' .. class .. ': that it fits queue ' .. page[i + 1] .. ' is said wrongly', mend_queues.fits, class)
         end
       end
     end

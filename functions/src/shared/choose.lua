@@ -13,27 +13,30 @@ local COUNTED = 64
 -- So many overdue nodes a reader takes into account.
 local OVERDUE = 127
 
+local SENTINEL, UNIT, WIDTH = cell.SENTINEL, ready.UNIT, classes.WIDTH
+
 -- The first node of a class and its score, nil when it has no room. A reader passes over nodes that are overdue.
 local function head(c, key, class)
-  local page = redis.call('ZRANGE', key, '0', c.overdue and OVERDUE or '0', 'WITHSCORES')
+  local overdue = c.overdue
+  local page = redis.call('ZRANGE', key, '0', overdue and OVERDUE or '0', 'WITHSCORES')
   local at = 1
-  while c.overdue and page[at] and c.overdue[page[at]] do at = at + 2 end
+  while overdue and overdue[page[at]] do at = at + 2 end
   local node = page[at]
-  if not node or node == cell.SENTINEL then return nil end
-  local score = tonumber(page[at + 1])
-  if score < classes.max_jobs(class) * ready.UNIT then return node, score end
+  if not node or node == SENTINEL then return nil end
+  local score = page[at + 1] + 0
+  if score < classes.max_jobs(class) * UNIT then return node, score end
 end
 
 -- The best head among `count` classes of the list from the `first` one on, around its end; nil when none has room.
 local function best_of(c, list, total, first, count)
   local best, best_load, best_used
   for i = first, first + count - 1 do
-    local at = (i % total) * classes.WIDTH
-    local class = list:sub(at + 1, at + classes.WIDTH)
+    local at = (i % total) * WIDTH
+    local class = list:sub(at + 1, at + WIDTH)
     local key = keys.ready(c.root, class)
     local node, score = head(c, key, class)
     if node then
-      local used = score % ready.UNIT
+      local used = score % UNIT
       local load = (score - used) / classes.max_jobs(class)
       if not best or load < best_load or (load == best_load and used < best_used) then
         best, best_load, best_used = { class = class, key = key, node = node, score = score }, load, used
@@ -43,16 +46,8 @@ local function best_of(c, list, total, first, count)
   return best
 end
 
--- The head of a single class, nil when it has no room: the common case, without the comparison.
-local function only(c, class)
-  local key = keys.ready(c.root, class)
-  local node, score = head(c, key, class)
-  if node then return { class = class, key = key, node = node, score = score } end
-end
-
 local function best(c, list)
-  local total = #list / classes.WIDTH
-  if total == 1 then return only(c, list) end
+  local total = #list / WIDTH
   if total <= SAMPLE then return best_of(c, list, total, 0, total) end
   local first = match.start(c, total)
   local found = best_of(c, list, total, first, SAMPLE)
@@ -67,39 +62,37 @@ end
 -- The best of a request's classes; of more than a page, pages are gone through until one has room or enough were seen.
 local function search(c, req, pool)
   local list, pages = match.classes(c, req, pool)
-  local found, seen = best(c, list), #list / classes.WIDTH
+  if #list == WIDTH and pages == 1 then
+    -- A single class is the common case: there is nothing to compare.
+    local key = keys.ready(c.root, list)
+    local node, score = head(c, key, list)
+    if node then return { class = list, key = key, node = node, score = score, pool = pool, is_only = true } end
+    return nil
+  end
+  local found, seen = best(c, list), #list / WIDTH
   for further = 1, pages - 1 do
     if found or seen >= match.PAGE then break end
     list = match.classes(c, req, pool, further)
-    found, seen = best(c, list), seen + #list / classes.WIDTH
+    found, seen = best(c, list), seen + #list / WIDTH
   end
+  if found then found.pool = pool end
   return found
 end
 
 local function find_once(c, req)
-  if req.pool then
-    local found = search(c, req, req.pool)
-    if found then found.pool = req.pool end
-    return found
-  end
-  local pool = req.remembered and req.remembered.pool
-  if pool then
-    local found = search(c, req, pool)
-    if found then
-      found.pool = pool
-      return found
-    end
-  end
-  return search(c, req)
+  if req.pool then return search(c, req, req.pool) end
+  local remembered = req.remembered
+  return remembered and search(c, req, remembered.pool) or search(c, req)
 end
 
--- { class, key (of its ready index), node, score, pool } or nil. The pool is the one asked for, else the session's while it serves the request
+-- { class, key (of its ready index), node, score, pool, is_only (no other class fits) } or nil. The pool is the one asked for, else the session's while it serves the request
 -- and has room; nil when any other was taken.
 function choose.any(c, req)
   if not c.exists then return nil end
+  if not c.backlog or c.readonly then return find_once(c, req) end
   for _ = 1, TRIES do
     local found = find_once(c, req)
-    if not found or c.readonly or not settle.is_overdue_node(c, found.node) then return found end
+    if not found or not settle.is_overdue_node(c, found.node) then return found end
   end
 end
 
@@ -136,10 +129,17 @@ end
 -- The same for a session, which may be bound: then req.binding is its lease, and no other node will do.
 function choose.node(c, req)
   if not c.exists then return nil end
-  req.remembered, req.binding = sessions.read_sticky(c, req.session), nil
-  if req.remembered and req.remembered.lease then
+  local remembered
+  if req.sticky then
+    remembered, req.sticky = sessions.unpack(req.sticky), nil
+  else
+    remembered = sessions.read_sticky(c, req.session)
+  end
+  req.remembered = remembered
+  if req.binding then req.binding = nil end
+  if remembered and remembered.lease then
     cell.guard(c)
-    req.binding = settle.lease(c, req.session, req.remembered)
+    req.binding = settle.lease(c, req.session, remembered)
     if req.binding then return bound(c, req, req.binding) end
   end
   return choose.any(c, req)

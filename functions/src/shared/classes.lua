@@ -14,7 +14,7 @@ function classes.code(number, max_jobs)
 end
 
 function classes.max_jobs(class)
-  return tonumber(class:sub(11))
+  return class:sub(11) + 0
 end
 
 -- A sorted list without repeats, as one string; ids have no spaces.
@@ -41,6 +41,14 @@ local function canonical(desc)
   return table.concat({ string.format('%d', desc.max_jobs), desc.region, desc.pools, desc.pairs, desc.labels }, '\n')
 end
 
+-- The description that such a text stands for, or nil.
+function classes.parse(text)
+  local max_jobs, region, pools, pairs, labels = text:match('^(%d+)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)$')
+  if max_jobs then
+    return { max_jobs = tonumber(max_jobs), region = region, pools = pools, pairs = pairs, labels = labels }
+  end
+end
+
 -- The names of the attribute sets a class belongs to.
 function classes.attributes(desc)
   local out = { 'all' }
@@ -51,10 +59,10 @@ function classes.attributes(desc)
   return out
 end
 
--- The description of a class, or nil.
+-- The description of a class, nil when it has none, or not all of it.
 function classes.read(c, class)
   local fields = redis.call('HMGET', keys.class(c.root, class), 'max_jobs', 'region', 'pools', 'pairs', 'labels')
-  if not fields[1] then return nil end
+  if not (fields[1] and fields[2] and fields[3] and fields[4] and fields[5]) then return nil end
   return { max_jobs = tonumber(fields[1]), region = fields[2], pools = fields[3], pairs = fields[4],
     labels = fields[5] }
 end
@@ -85,11 +93,11 @@ function classes.plan(c, desc)
 end
 
 -- Match results are cached under the generation of the class set: a new one starts empty.
-local function next_generation(c)
+function classes.next_generation(c)
   redis.call('DEL', keys.match(c.root, c.generation))
-  c.generation = string.format('%d', c.generation + 1)
+  c.generation, c.rest = string.format('%d', c.generation + 1), nil
   c.matched = nil
-  redis.call('HSET', c.root, 'generation', c.generation)
+  cell.save(c)
 end
 
 -- Writes a planned class. Its number is drawn first, so that no other class gets it, and its description comes last: by that it is
@@ -106,7 +114,7 @@ function classes.create(c, plan)
     call('SADD', keys.attr(c.root, attr), plan.class)
     call('ZADD', keys.attrs(c.root), '0', attr)
   end
-  next_generation(c)
+  classes.next_generation(c)
   call('HSET', keys.class(c.root, plan.class), 'max_jobs', string.format('%d', desc.max_jobs), 'region', desc.region,
     'pools', desc.pools, 'pairs', desc.pairs, 'labels', desc.labels)
 end
@@ -125,7 +133,7 @@ function classes.drop_if_empty(c, class)
     call('SREM', keys.attr(c.root, attr), class)
     if call('EXISTS', keys.attr(c.root, attr)) == 0 then call('ZREM', keys.attrs(c.root), attr) end
   end
-  next_generation(c)
+  classes.next_generation(c)
   call('DEL', keys.ready(c.root, class), keys.fits(c.root, class), keys.class(c.root, class))
 end
 

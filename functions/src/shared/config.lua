@@ -25,6 +25,25 @@ function config.checked(name, value)
   errors.bad_argument(name, setting.takes, value)
 end
 
+-- Those that dispatch and complete look at.
+local OF_EVERY_JOB = { job_ttl_ms = true, session_ttl_ms = true, payload_max_bytes = true, keep_finished_ms = true,
+  events = true }
+
+-- What R says of the settings: '0' there are none, '1' there are some that every job asks for, '2' only others.
+function config.kind(root)
+  local names = redis.call('HKEYS', keys.config(root))
+  for _, name in ipairs(names) do
+    if OF_EVERY_JOB[name] then return '1' end
+  end
+  return #names > 0 and '2' or '0'
+end
+
+-- Notes that the settings were changed.
+function config.changed(c)
+  c.configured_as = config.kind(c.root)
+  c.configured, c.config, c.rest = c.configured_as ~= '0', nil, nil
+end
+
 -- What the cell stores of a setting, or false.
 function config.stored(c, name)
   if not c.configured then return false end
@@ -42,7 +61,8 @@ function config.value(c, name)
   if not c.configured then return setting.default end
   local stored = config.stored(c, name)
   if not stored then return setting.default end
-  return setting.values and stored or tonumber(stored)
+  -- One that is no number is damage, which check names.
+  return setting.values and stored or tonumber(stored) or setting.default
 end
 
 -- The same as text, for records: a number that is turned into text costs as much as a command.

@@ -17,6 +17,11 @@ function deployments.read(c, id)
     indexing = f[8] == '1' }
 end
 
+-- Whether its numbers are some.
+function deployments.is_readable(rec)
+  return rec.node and rec.spec and tonumber(rec.created or nil) and tonumber(rec.updated or nil) and tonumber(rec.revision or nil)
+end
+
 function deployments.none(id)
   errors.fail('NO_SUCH_DEPLOYMENT', 'there is no deployment ' .. errors.shown(id))
 end

@@ -1,23 +1,39 @@
 -- Registers a function: its arguments are checked against the contract, and whatever is raised becomes an error reply.
+--
+-- KEYS[1] is checked where the cell turns out not to exist (cell.lua), and here for what Redis refused: a cell that exists
+-- has a sound root key, so the common way does not look at it again.
 
-local function run(spec, handler, validate, given_keys, argv)
-  local arg = args.parse(spec, argv)
-  if validate then validate(arg) end
-  if #given_keys > 1 then errors.fail('BAD_CELL', 'one key is taken, the cell, given ' .. #given_keys) end
-  cell.check_root(given_keys[1])
-  return handler(given_keys[1], arg)
+-- The reply for what was raised. A root key that is no cell comes before anything that Redis says about it.
+local function refused(raised, root)
+  if not errors.is_ours(raised) then
+    local sound, bad_cell = pcall(cell.check_root, root)
+    if not sound then raised = bad_cell end
+  end
+  return errors.caught(raised)
 end
 
 -- `validate`, where a function has one, checks what the contract's types can't say.
 return function(name, handler, validate)
   local spec = contract[name]
+  local quick, positional = spec.quick, spec.may_end and spec.positional
+
+  local function run(given_keys, argv)
+    -- Without options, and with arguments that have no more than a form, one expression of the contract checks them all.
+    local arg = quick and #argv == positional and quick(argv) or args.parse(spec, argv)
+    if validate then validate(arg) end
+    if #given_keys > 1 then errors.fail('BAD_CELL', 'one key is taken, the cell, given ' .. #given_keys) end
+    local root = given_keys[1]
+    if not root then cell.check_root(root) end
+    return handler(root, arg)
+  end
+
   redis.register_function({
     function_name = name,
     flags = spec.flags,
     callback = function(given_keys, argv)
-      local ok, reply = pcall(run, spec, handler, validate, given_keys, argv)
+      local ok, reply = pcall(run, given_keys, argv)
       if ok then return reply end
-      return errors.caught(reply)
+      return refused(reply, given_keys[1])
     end,
   })
 end

@@ -38,6 +38,10 @@ function errors.wrong_state(job, state)
   errors.fail('WRONG_STATE', 'job ' .. errors.shown(job) .. ' is ' .. state)
 end
 
+function errors.unreadable_cell()
+  errors.fail('BAD_CELL', "the cell's record can't be read: lockless_check names what is damaged, lockless_repair mends it")
+end
+
 -- Words in Redis's own errors that say that part of the cell is on another Cluster node.
 local MOVING = { 'non local key', 'TRYAGAIN', 'ASK ', 'MOVED ' }
 
@@ -53,10 +57,15 @@ local function located(message)
   return file .. ':' .. (line - first + 1) .. ': ' .. text
 end
 
+-- Whether what was raised is the end of a call by `errors.fail`.
+function errors.is_ours(raised)
+  return type(raised) == 'table' and raised.reply ~= nil
+end
+
 -- The error reply for anything that was raised: our own, Redis's (a table or, as pcall gives it on Redis 7.0, its
 -- text), or a defect of the library.
 function errors.caught(raised)
-  if type(raised) == 'table' and raised.reply then return redis.error_reply(raised.reply) end
+  if errors.is_ours(raised) then return redis.error_reply(raised.reply) end
   local text = type(raised) == 'table' and raised.err or tostring(raised)
   local defect = located(text)
   if defect then return redis.error_reply('ERR lockless defect at ' .. defect) end

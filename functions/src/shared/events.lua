@@ -23,9 +23,14 @@ function events.write(c, kind, ...)
   end
 end
 
+-- Whether what every job goes through is told here, too.
+function events.are_of_every_job(c)
+  return config.value(c, 'events') == 'all'
+end
+
 -- The same for a job, unless it is of a type that is not wanted here.
 function events.of_job(c, kind, node, job, session, detail)
-  if OF_EVERY_JOB[kind] and config.value(c, 'events') ~= 'all' then return end
+  if OF_EVERY_JOB[kind] and not events.are_of_every_job(c) then return end
   events.write(c, kind, 'node', node, 'job', job, 'session', session, 'detail', detail or '')
 end
 

@@ -13,6 +13,8 @@ local holds = {}
 
 holds.DISPATCHED = 10000000000000
 holds.RUNNING = 20000000000000
+-- Deadlines have 13 digits, so the first of 14 is the band.
+holds.RUNNING_DIGIT = '2'
 holds.ASKED = 25000000000000
 holds.ASKED_TEXT = '25000000000000'
 holds.STOPPING = 30000000000000
@@ -120,6 +122,23 @@ function holds.abandon(c, node, incarnation)
   else
     call('DEL', slots)
   end
+end
+
+-- Of what is overdue, so much is looked at.
+local OVERDUE_LOOKED_AT = 1000
+
+-- Whether holds of an incarnation of this node that ended may still have to be settled, seats among them. The overdue
+-- are read once in a call, however many leases ask.
+function holds.is_being_lost(c, node)
+  if not c.being_lost then
+    local overdue = redis.call('ZRANGEBYSCORE', keys.due(c.root), '-inf', c.now_text, 'LIMIT', '0', OVERDUE_LOOKED_AT)
+    c.being_lost, c.more_overdue = {}, #overdue == OVERDUE_LOOKED_AT
+    for _, member in ipairs(overdue) do
+      local lost = member:match('^l%S+ (%S+)$')
+      if lost then c.being_lost[lost] = true end
+    end
+  end
+  return c.more_overdue or c.being_lost[node]
 end
 
 return holds

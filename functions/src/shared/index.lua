@@ -11,13 +11,30 @@ local function set_of(joined)
   return out
 end
 
-local function add(c, pair, pool, by)
+-- Counts one node more or less that serves a pair, in each of these pools. Of several at once, so that a node of many pools and
+-- pairs costs by their sum and not by their product.
+local function add(c, pair, pools, by)
+  local call = redis.call
   local key = keys.lang(c.root, pair)
-  if redis.call('HINCRBY', key, pool, by) <= 0 then redis.call('HDEL', key, pool) end
+  if #pools == 1 then
+    if call('HINCRBY', key, pools[1], by) <= 0 then call('HDEL', key, pools[1]) end
+    return
+  end
+  local counts, counted, gone = call('HMGET', key, unpack(pools)), {}, {}
+  for i, pool in ipairs(pools) do
+    local count = tonumber(counts[i] or '0') + by
+    if count > 0 then
+      counted[#counted + 1], counted[#counted + 2] = pool, string.format('%d', count)
+    else
+      gone[#gone + 1] = pool
+    end
+  end
+  if #counted > 0 then call('HSET', key, unpack(counted)) end
+  if #gone > 0 then call('HDEL', key, unpack(gone)) end
 end
 
 -- Counts a pair's nodes in a pool anew, from the classes.
-local function recount(c, pair, pool)
+function index.recount(c, pair, pool)
   local call = redis.call
   local key = keys.lang(c.root, pair)
   local nodes = 0
@@ -41,13 +58,15 @@ function index.move(c, node, old, new, interrupted)
   end
   local function each(pairs_of, pools_of, other_pairs, other_pools, by)
     for pair in pairs(pairs_of) do
+      local changed = {}
       for pool in pairs(pools_of) do
         if interrupted then
-          recount(c, pair, pool)
+          index.recount(c, pair, pool)
         elseif not (other_pairs[pair] and other_pools[pool]) then
-          add(c, pair, pool, by)
+          changed[#changed + 1] = pool
         end
       end
+      if #changed > 0 then add(c, pair, changed, by) end
     end
   end
   each(new_pairs, new_pools, old_pairs, old_pools, 1)

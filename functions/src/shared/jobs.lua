@@ -36,10 +36,20 @@ local function unpack_record(packed, final, started)
     on_node = on_node ~= '' and on_node or nil, how = how ~= '' and how or nil, started = started }
 end
 
+jobs.unpack = unpack_record
+
 -- The record without payload and result, or nil.
 function jobs.read(c, job)
   local fields = redis.call('HMGET', keys.job(c.root, job), 'd', 'f', 's')
   if fields[1] then return unpack_record(fields[1], fields[2], fields[3]) end
+end
+
+local TTL = '^[^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ ([^ ]+)'
+
+-- The run limit of a job, or nil.
+function jobs.ttl_ms(c, job)
+  local packed = redis.call('HGET', keys.job(c.root, job), 'd')
+  return packed and packed:match(TTL) or nil
 end
 
 function jobs.read_with_payload(c, job)

@@ -68,7 +68,8 @@ function match.classes(c, req, pool, further)
     resolve(c, req, pool, field)
     found = lookup(c, field)
   end
-  if found:sub(1, 1) ~= 'N' then return found, 1 end
+  -- 'N' and a number is shorter than a class.
+  if #found % classes.WIDTH == 0 then return found, 1 end
   local pages = tonumber(found:sub(2))
   return lookup(c, page_field(field, (match.start(c, pages) + (further or 0)) % pages)), pages
 end

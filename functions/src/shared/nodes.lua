@@ -52,6 +52,7 @@ function nodes.state(rt, held)
 end
 
 function nodes.set_flag(flags, flag, on)
+  if not on and flags == '' then return flags end
   local without = flags:gsub(flag, '')
   return on and without .. flag or without
 end

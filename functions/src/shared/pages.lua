@@ -1,4 +1,4 @@
--- Pages over sorted sets of names: the cursor is '0' at both ends, else ':' and the last name given.
+-- Pages over sorted sets. The cursor is '0' at both ends; of names it is else ':' and the last name given.
 
 local pages = {}
 
@@ -11,6 +11,14 @@ function pages.names(key, cursor, count)
   local from = cursor == '0' and '-' or '(' .. cursor:sub(2)
   local names = redis.call('ZRANGEBYLEX', key, from, '+', 'LIMIT', '0', count)
   return names, #names < count and '0' or ':' .. names[#names]
+end
+
+-- Where to go on in a sorted set after an entry. One that has gone or moved since: on from where it was.
+function pages.rank_after(key, given, entry)
+  if not entry then return 0 end
+  local score = redis.call('ZSCORE', key, entry)
+  if score and tonumber(score) == tonumber(given) then return redis.call('ZRANK', key, entry) + 1 end
+  return redis.call('ZCOUNT', key, '-inf', '(' .. given)
 end
 
 return pages

@@ -7,7 +7,7 @@ local function over_threshold(c, node, said)
   local cpu, gpu, mem = said.cpu, said.gpu, said.mem
   if not (cpu and gpu and mem) then
     local last = redis.call('HMGET', keys.runtime(c.root, node), 'cpu', 'gpu', 'mem')
-    cpu, gpu, mem = cpu or tonumber(last[1]), gpu or tonumber(last[2]), mem or tonumber(last[3])
+    cpu, gpu, mem = cpu or tonumber(last[1]) or 0, gpu or tonumber(last[2]) or -1, mem or tonumber(last[3]) or 0
   end
   local threshold = config.value(c, 'resource_threshold_pct')
   return cpu > threshold or gpu > threshold or mem > threshold
@@ -50,7 +50,8 @@ function presence.note(c, node, rt, said, held)
   if said.caps then call('HSET', keys.info(root, node), 'cap_json', said.caps) end
 
   local until_ms = c.now + config.value(c, 'heartbeat_ttl_ms')
-  local written = { 'flags', flags, 'foreign', foreign, 'until', string.format('%d', until_ms), 'seen', c.now_text }
+  local written = { 'flags', flags, 'foreign', foreign == 0 and '0' or foreign, 'until', string.format('%d', until_ms), 'seen',
+    c.now_text }
   local function set(field, value)
     written[#written + 1] = field
     written[#written + 1] = value

@@ -37,21 +37,21 @@ function queues.score(q)
 end
 
 -- The number of a job's queue as text, or nil when there is none.
-local function number_of(c, shape)
+function queues.number_of(c, shape)
   local number = redis.call('ZSCORE', keys.queues(c.root), shape)
   return number and string.format('%d', number) or nil
 end
 
 -- Whether a job of these wishes would need a queue that there is no room for.
 function queues.is_full(c, shape)
-  return not number_of(c, shape) and redis.call('ZCARD', keys.queues(c.root)) >= queues.MAX
+  return not queues.number_of(c, shape) and redis.call('ZCARD', keys.queues(c.root)) >= queues.MAX
 end
 
 -- Puts a job into its queue, at the place its priority and its age give it. That comes last: a job that is in its queue is
 -- found by the head.
 function queues.put(c, job, q)
   local call = redis.call
-  local number = number_of(c, q.shape)
+  local number = queues.number_of(c, q.shape)
   if not number then
     number = string.format('%d', (call('HGET', c.root, 'queues') or 0) + 1)
     call('HSET', c.root, 'queues', number)
@@ -86,7 +86,7 @@ end
 
 -- Whether a job waits in its queue.
 function queues.has(c, job, q)
-  local number = number_of(c, q.shape)
+  local number = queues.number_of(c, q.shape)
   return number ~= nil and redis.call('ZSCORE', keys.queue(c.root, number), job) ~= false
 end
 
@@ -96,20 +96,20 @@ function queues.knows(c, job, q)
 end
 
 -- The shape of a queue, or nil.
-local function shape_of(c, number)
+function queues.shape_of(c, number)
   return redis.call('ZRANGEBYSCORE', keys.queues(c.root), number, number)[1]
 end
 
 -- Takes an entry that is no waiting job out of a queue; without one, makes its head what it is.
 function queues.drop(c, number, job)
-  take_out(c, number, shape_of(c, number), job)
+  take_out(c, number, queues.shape_of(c, number), job)
 end
 
 -- Takes a job out, wherever it waits, or finishes a call that did so: then its queue may only be known by its head, which
 -- has the score of this job alone.
 function queues.remove(c, job, q)
   local score = queues.score(q)
-  local number = number_of(c, q.shape) or redis.call('ZRANGEBYSCORE', keys.heads(c.root), score, score)[1]
+  local number = queues.number_of(c, q.shape) or redis.call('ZRANGEBYSCORE', keys.heads(c.root), score, score)[1]
   if number then take_out(c, number, q.shape, job) end
   redis.call('ZREM', keys.delayed(c.root), job)
 end

@@ -2,25 +2,39 @@
 -- field, so that a dispatch finds out by the one read it does anyway; and requests, the request that bound it last and
 -- then up to four that it superseded.
 --
--- sticky is "when pool pair" or "when pool pair id node expiry length since rider from_id from_node" (leases.lua). Ids have
--- no spaces. The key expires when the session is idle; while it is bound it does not.
+-- sticky is "when pool pair generation wishes class" or "when pool pair id node expiry length since rider from_id from_node"
+-- (leases.lua). Ids have no spaces. The class is the only one that serves the pair in the pool with these wishes (POOL, REGION
+-- and REQUIRE of a request, '-' for none) in that generation of the class set, so that most dispatches need not look for it;
+-- all three are '-' when there are several, or it is not known. The key expires when the session is idle; while it is bound it
+-- does not.
 
 local sessions = {}
 
 local SUPERSEDED_KEPT = 4
+-- Wishes of more bytes are looked up each time.
+local WISHES_MAX = 256
 
-local UNBOUND = '^(%d+) ([^ ]+) ([^ ]+)$'
+local UNBOUND = '^(%d+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) [^ ]+$'
 local BOUND = '^(%d+) ([^ ]+) ([^ ]+) (%d[^ ]*) ([^ ]+) (%d+) (%d+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$'
 
 -- What sticky says; nil when it can not be read.
 function sessions.unpack(sticky)
-  local when, pool, pair = sticky:match(UNBOUND)
-  if when then return { when = when, pool = pool, pair = pair } end
+  local when, pool, pair, generation, wishes = sticky:match(UNBOUND)
+  if when then return { when = when, pool = pool, pair = pair, generation = generation, wishes = wishes } end
   local id, node, expiry, length, since, rider, from_id, from_node
   when, pool, pair, id, node, expiry, length, since, rider, from_id, from_node = sticky:match(BOUND)
   if not when then return nil end
   return { when = when, pool = pool, pair = pair, lease = { id = id, node = node, expire_ms = tonumber(expiry),
     length_ms = tonumber(length), since = since, rider = rider, from_id = from_id, from_node = from_node } }
+end
+
+-- What a request wishes beyond its pair, as one word; nil when that is too long to be remembered. No id has the byte between.
+function sessions.wishes(req)
+  local pool, region, require = req.pool, req.region, req.require
+  if not (pool or region or require) then return '-' end
+  local labels = require and table.concat(require, '\1') or ''
+  local text = (pool and 'P' .. pool or '') .. '\1' .. (region and 'R' .. region or '') .. '\1' .. labels
+  return #text <= WISHES_MAX and text or nil
 end
 
 -- The record with its requests, or nil.
@@ -42,7 +56,10 @@ end
 local function packed(rec)
   local text = rec.when .. ' ' .. rec.pool .. ' ' .. rec.pair
   local lease = rec.lease
-  if not lease then return text end
+  if not lease then
+    if not rec.class then return text .. ' - - -' end
+    return text .. ' ' .. rec.generation .. ' ' .. rec.wishes .. ' ' .. rec.class
+  end
   return table.concat({ text, lease.id, lease.node, string.format('%d', lease.expire_ms),
     string.format('%d', lease.length_ms), lease.since, lease.rider, lease.from_id, lease.from_node }, ' ')
 end

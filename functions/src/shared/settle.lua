@@ -224,10 +224,9 @@ local function pass(c, limit)
   local first = call('ZRANGE', due, '0', '0', 'WITHSCORES')
   local wake = cell.NEVER
   if first[1] and first[1] ~= cell.SENTINEL then wake = tonumber(first[2]) end
-  c.wake = wake
+  c.wake, c.rest = wake, nil
   c.backlog = wake <= c.now
-  call('HSET', c.root, 'clock', c.now_text, 'wake', string.format('%d', wake))
-  c.clock = c.now
+  cell.save(c)
 end
 
 local function is_past_grace(c)
@@ -240,9 +239,8 @@ local function may_settle(c)
   if not c.exists then return false end
   if cell.was_away(c) then
     cell.guard(c)
-    redis.call('HSET', c.root, 'clock', c.now_text, 'grace',
-      string.format('%d', c.now + config.value(c, 'heartbeat_ttl_ms')))
-    c.gap, c.clock = 0, c.now
+    cell.save(c, 'grace', string.format('%d', c.now + config.value(c, 'heartbeat_ttl_ms')))
+    c.gap = 0
     return false
   end
   -- Every call counts as one the cell saw, also one that is refused.
@@ -253,6 +251,11 @@ local function may_settle(c)
   if c.now < c.wake then return false end
   cell.guard(c)
   return is_past_grace(c)
+end
+
+-- Notes that the cell saw this call, for one that settles nothing: an outage before it is none for those who come after.
+function settle.see(c)
+  may_settle(c)
 end
 
 -- Settles up to `limit` items; how many nodes, jobs and leases were settled.

@@ -5,13 +5,15 @@ local shapes = {}
 
 -- The shape of a request; labels stand in the order given.
 function shapes.text(req, pool)
-  local text = ''
-  if pool then text = 'P' .. pool .. ' ' end
-  if req.pair then text = text .. 'L' .. req.pair .. ' ' end
-  if req.region then text = text .. 'R' .. req.region .. ' ' end
-  if req.require then
-    for _, label in ipairs(req.require) do text = text .. 'Q' .. label .. ' ' end
+  local pair, region, require = req.pair, req.region, req.require
+  local text
+  if pool and pair then
+    text = 'P' .. pool .. ' L' .. pair .. ' '
+  else
+    text = pool and 'P' .. pool .. ' ' or pair and 'L' .. pair .. ' ' or ''
   end
+  if region then text = text .. 'R' .. region .. ' ' end
+  if require and require[1] then text = text .. 'Q' .. table.concat(require, ' Q') .. ' ' end
   return text
 end
 

@@ -77,10 +77,8 @@ end
 
 local function count_start(c, rec)
   if tries.is_counted(c, rec) then return end
-  local call = redis.call
-  call('HSET', c.root, 'clock', c.now_text, 'grants', rec.grant, 'started',
-    string.format('%d', (call('HGET', c.root, 'started') or 0) + 1))
-  c.grants, c.clock = tonumber(rec.grant), c.now
+  c.grants = tonumber(rec.grant)
+  cell.save(c, 'started', string.format('%d', (redis.call('HGET', c.root, 'started') or 0) + 1))
 end
 
 -- Starts a waiting job on a node, or finishes an interrupted start there. It goes from its queue last: by that an

@@ -32,7 +32,8 @@ end
 -- The incarnation given with a word about a job that is held is the node's own.
 function word.is_current(c, node, incarnation)
   if not incarnation then return end
-  if incarnation ~= tonumber(redis.call('HGET', keys.runtime(c.root, node), 'incarnation') or nil) then
+  local current = redis.call('HGET', keys.runtime(c.root, node), 'incarnation')
+  if not current or incarnation ~= current + 0 then
     cell.guard(c)
     errors.stale_node(node)
   end

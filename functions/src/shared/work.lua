@@ -36,6 +36,16 @@ function work.has(c, node, job, q, started, asked)
   return redis.call('ZSCORE', keys.work(c.root, node), member(asked and ASKED or letters(q), job, q, started)) ~= false
 end
 
+-- The same of one entry.
+function work.is_entry(text, job, q, started, asked)
+  return text == member(asked and ASKED or letters(q), job, q, started)
+end
+
+-- The job of an entry, or nil.
+function work.job_of(text)
+  return text:match(' (%S+)$')
+end
+
 -- Takes a job out, asked to stop or not.
 function work.remove(c, node, job, q, started)
   redis.call('ZREM', keys.work(c.root, node), member(letters(q), job, q, started), member(ASKED, job, q, started))

@@ -1,5 +1,6 @@
 //! The OpenAPI document, made from the contract.
 
+mod others;
 mod schema;
 
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ pub fn document(wait_limit_ms: u64) -> Value {
         .into_iter()
         .map(|(path, operations)| (path.to_owned(), Value::Object(operations)))
         .collect();
-    paths.extend(others());
+    paths.extend(others::others());
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -267,70 +268,6 @@ fn schemas() -> Value {
         schemas[&record.name] = schema::object(&record.fields);
     }
     schemas
-}
-
-/// The paths that are not in the contract.
-fn others() -> Map<String, Value> {
-    let page = |summary: &str, media_type: &str| {
-        json!({
-            "get": {
-                "summary": summary,
-                "tags": ["gateway"],
-                "security": [],
-                "responses": { "200": { "description": "it", "content": { media_type: {} } } },
-            },
-        })
-    };
-    let problem = json!({ "$ref": "#/components/schemas/Problem" });
-    let problem = |description: &str| answered(description, "application/problem+json", &problem);
-    let mut batch = json!({
-        "operationId": "batch",
-        "summary": "Many calls in one request, pipelined, each with a result of its own.",
-        "tags": ["batch"],
-        "parameters": [
-            { "$ref": "#/components/parameters/cell" },
-            { "$ref": "#/components/parameters/request_id" },
-            { "$ref": "#/components/parameters/prefer" },
-            { "$ref": "#/components/parameters/idempotency_key" },
-        ],
-        "requestBody": {
-            "required": true,
-            "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Batch" } } },
-        },
-        "responses": {
-            "200": answered("all were tried", "application/json", &json!({ "$ref": "#/components/schemas/BatchResults" })),
-        },
-    });
-    for own in OWN.iter().filter(|own| own.met_by == MetBy::Requests) {
-        batch["responses"][own.status.as_str()] = problem(own.summary);
-    }
-    batch["responses"]["400"] = problem("BAD_ARGUMENT");
-    let mut ready = page(
-        "Whether calls can be made now: Redis answers and has this library.",
-        "application/json",
-    );
-    ready["get"]["responses"]["503"] = problem("NOT_READY, and why");
-    let mut metrics = page(
-        "Measures for Prometheus; with tokens, for operators.",
-        "application/openmetrics-text",
-    );
-    metrics["get"]["security"] = json!([{ "bearer": [] }, {}]);
-    metrics["get"]["responses"]["401"] = problem("UNAUTHENTICATED");
-    metrics["get"]["responses"]["403"] = problem("FORBIDDEN");
-    Map::from_iter([
-        ("/v1/batch".to_owned(), json!({ "post": batch })),
-        (
-            "/healthz".to_owned(),
-            page("Whether the gateway runs.", "application/json"),
-        ),
-        ("/readyz".to_owned(), ready),
-        ("/metrics".to_owned(), metrics),
-        (
-            "/openapi.json".to_owned(),
-            page("This document.", "application/json"),
-        ),
-        ("/docs".to_owned(), page("It, for reading.", "text/html")),
-    ])
 }
 
 #[cfg(test)]

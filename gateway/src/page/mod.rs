@@ -17,11 +17,11 @@ const CELL: &str = "cell";
 const STYLE: &str = include_str!("style.css");
 const INTRODUCTION: &str = include_str!("introduction.html");
 
-/// What the page may load: its own style, and nothing else.
+/// What the page may load: its own style and icon, and nothing else.
 pub fn content_security_policy() -> String {
     let digest = BASE64.encode(&Sha256::digest(STYLE));
     format!(
-        "default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-{digest}'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 }
 
@@ -59,11 +59,12 @@ pub fn page(wait_limit_ms: u64) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>Lockless over HTTP</title><link rel=\"icon\" href=\"data:,\"><style>{STYLE}</style></head><body>\
+         <title>Lockless over HTTP</title><link rel=\"icon\" href=\"/assets/icon.svg\"><style>{STYLE}</style></head><body>\
          <a class=\"skip\" href=\"#content\">To the content</a><div class=\"frame\">\
          <nav aria-label=\"Contents\"><a href=\"#content\"><strong>Lockless {}</strong></a>{navigation}\
          <h2>more</h2><ul><li><a href=\"#errors\">errors</a></li><li><a href=\"#settings\">settings</a></li>\
-         <li><a href=\"/openapi.json\">openapi.json</a></li></ul></nav>\
+         <li><a href=\"/openapi.json\">openapi.json</a></li><li><a href=\"/\">dashboard</a></li>\
+         <li><a href=\"/playground\">playground</a></li></ul></nav>\
          <main id=\"content\">{INTRODUCTION}{articles}{}{}</main></div></body></html>\n",
         lockless_functions::VERSION,
         errors(),
@@ -87,7 +88,7 @@ fn article(out: &mut String, route: &Route, wait_limit_ms: u64) {
     let _ = write!(
         out,
         "<article id=\"{}\"><h3><span class=\"method {method}\">{method}</span> {}</h3><p>{}</p>\
-         <p class=\"quiet\"><code>{}</code> for {}</p><pre>{}</pre>",
+         <p class=\"quiet\"><code>{}</code> for {}</p><pre tabindex=\"0\">{}</pre>",
         route.operation_id(),
         escaped(route.path),
         escaped(&function.summary),
@@ -125,7 +126,7 @@ fn arguments(out: &mut String, function: &Function, wait_limit_ms: u64) {
     if given.is_empty() {
         return;
     }
-    out.push_str("<div class=\"scroll\"><table><thead><tr><th scope=\"col\">field</th><th scope=\"col\">takes</th><th scope=\"col\"></th></tr></thead><tbody>");
+    out.push_str("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table><thead><tr><th scope=\"col\">field</th><th scope=\"col\">takes</th><th scope=\"col\"></th></tr></thead><tbody>");
     for argument in given {
         let mut takes = if argument.is_json() {
             "any JSON".to_owned()
@@ -241,7 +242,7 @@ fn errors() -> String {
     let mut out = String::from(
         "<section aria-labelledby=\"errors\"><h2 id=\"errors\">Errors</h2><p>An error is <code>application/problem+json</code>: \
          <code>code</code> says which, <code>detail</code> is a sentence about this case. What may be tried again carries <code>Retry-After</code>.</p>\
-         <div class=\"scroll\"><table><thead><tr><th scope=\"col\">code</th><th scope=\"col\">status</th><th scope=\"col\">meaning</th></tr></thead><tbody>",
+         <div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table><thead><tr><th scope=\"col\">code</th><th scope=\"col\">status</th><th scope=\"col\">meaning</th></tr></thead><tbody>",
     );
     for (code, summary) in listed.chain(own) {
         let _ = write!(
@@ -257,7 +258,7 @@ fn errors() -> String {
 
 fn settings() -> String {
     let mut out = String::from(
-        "<section aria-labelledby=\"settings\"><h2 id=\"settings\">Settings of a cell</h2><div class=\"scroll\"><table><thead><tr>\
+        "<section aria-labelledby=\"settings\"><h2 id=\"settings\">Settings of a cell</h2><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table><thead><tr>\
          <th scope=\"col\">setting</th><th scope=\"col\">default</th><th scope=\"col\">takes</th><th scope=\"col\"></th></tr></thead><tbody>",
     );
     for setting in &contract::api().settings {

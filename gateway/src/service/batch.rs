@@ -107,7 +107,7 @@ impl Service {
                 }
                 continue;
             }
-            let replies = self.redis.batch(part, asked.durability).await;
+            let replies = self.backend.batch(part, asked.durability).await;
             for ((at, function), reply) in sent.iter().zip(replies) {
                 let outcome = shown(function, reply);
                 let code = outcome.as_ref().map_or_else(Problem::code, |_| OK);

@@ -2,6 +2,7 @@
 
 mod batch;
 mod head;
+mod pages;
 mod poll;
 mod stream;
 
@@ -13,37 +14,41 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
 use lockless_functions::api::{Function, Mode, Role};
 
+use crate::assets::Pages;
 use crate::auth::{Caller, LiveTokens};
 use crate::caretaker::{self, Caretaker};
 use crate::cells::{CELL_PARAMETER, Cells};
 use crate::contract::{self, Matched};
 use crate::marshal::{Fields, Given, Marshalled, arguments};
-use crate::metrics::{Metrics, OK, OPENMETRICS};
+use crate::metrics::{Metrics, OK};
 use crate::problem::{IDEMPOTENCY_KEY, Problem};
-use crate::transport::{Body, BodyLimits, Handler, Peer, Shutdown, TransportStats, read_body};
-use lockless_client::backend::{Call, Cell, Durability, Failure, Redis, Reply, Status};
+use crate::transport::{
+    Body, BodyLimits, Handler, Peer, Received, Shutdown, TransportStats, read_body,
+};
+use lockless_client::backend::{Backend, Call, Cell, Durability, Failure, Reply};
 use lockless_client::reply::reply;
 use lockless_client::wakes::Wakes;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 /// What is answered with a 5xx status in the normal course of things, or logged once by whoever noticed it first.
-const EXPECTED: [&str; 5] = [
+const EXPECTED: [&str; 7] = [
     "NO_AVAILABLE_NODE",
     "CELL_MOVING",
     "NOT_READY",
     "REDIS_AWAY",
     "LIBRARY_MISSING",
+    "NO_REPLICA",
+    "TOO_BUSY",
 ];
 
 /// What requests are answered with.
 pub struct Service {
-    pub(crate) redis: Arc<Redis>,
+    pub(crate) backend: Backend,
     pub(crate) wakes: Arc<Wakes>,
     pub(crate) caretaker: Caretaker,
     pub(crate) tokens: Arc<LiveTokens>,
@@ -55,6 +60,7 @@ pub struct Service {
     pub(crate) wait_limit_ms: u64,
     pub(crate) request_time: Duration,
     pub(crate) shutdown: Shutdown,
+    pub(crate) pages: Pages,
     pub(crate) openapi: Bytes,
     pub(crate) page: Bytes,
     pub(crate) page_policy: HeaderValue,
@@ -138,12 +144,9 @@ impl Service {
             ref method => method,
         };
         let path = head.uri.path();
-        if let Some(name) = page_name(path) {
-            noted.function = name;
-            if method != Method::GET {
-                return Err(Problem::method_not_allowed(method.as_str(), path, "GET"));
-            }
-            return self.page(head, name);
+        if let Some(page) = pages::find(path) {
+            noted.function = page.name();
+            return self.page(head, method, &page);
         }
         if path == batch::PATH {
             noted.function = "batch";
@@ -155,35 +158,6 @@ impl Service {
         let matched = contract::find(method, path)?;
         noted.function = &matched.route.function.name;
         self.call(head, matched, body, peer, noted).await
-    }
-
-    /// The pages that are not in the contract.
-    fn page(&self, head: &Parts, name: &str) -> Result<Response<Body>, Problem> {
-        match name {
-            "healthz" => Ok(answer(JSON, &b"{\"ok\":true}"[..])),
-            "readyz" => match self.redis.status() {
-                Status::Ready => Ok(answer(JSON, &b"{\"ready\":true}"[..])),
-                Status::NotReady(why) => Err(Problem::new("NOT_READY", why)),
-            },
-            "openapi" => Ok(answer(JSON, self.openapi.clone())),
-            "docs" => Ok(self.docs()),
-            _ => {
-                let caller = self.caller(head)?;
-                permit(&caller, &[], None, "/metrics")?;
-                let page =
-                    self.metrics
-                        .page(&self.redis.status(), &self.redis.gauges(), &self.transport);
-                Ok(answer(HeaderValue::from_static(OPENMETRICS), page))
-            }
-        }
-    }
-
-    fn docs(&self) -> Response<Body> {
-        let mut response = answer(HTML, self.page.clone());
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_SECURITY_POLICY, self.page_policy.clone());
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        response
     }
 
     /// One function by its route.
@@ -206,7 +180,7 @@ impl Service {
                     route.method
                 )));
             }
-            Bytes::new()
+            Received::default()
         } else {
             if let Some(name) = query.left_over() {
                 return Err(Problem::bad_argument(format!(
@@ -279,14 +253,14 @@ impl Service {
                 Box::pin(self.wait(wait, call, asked, peer)).await
             }
             // Boxed, because whoever waits would keep room for it as well.
-            _ => Box::pin(self.redis_call(call, asked.durability)).await,
+            _ => Box::pin(self.backend_call(call, asked.durability)).await,
         };
         shown(function, found)
     }
 
-    async fn redis_call(&self, call: Call, durability: Durability) -> Result<Reply, Failure> {
+    async fn backend_call(&self, call: Call, durability: Durability) -> Result<Reply, Failure> {
         let started = Instant::now();
-        let reply = self.redis.call(call, durability).await;
+        let reply = self.backend.call(call, durability).await;
         self.metrics.called(started.elapsed());
         reply
     }
@@ -355,24 +329,12 @@ impl Service {
         Ok((asked, query))
     }
 
-    async fn body(&self, head: &Parts, body: Incoming) -> Result<Bytes, Problem> {
+    async fn body(&self, head: &Parts, body: Incoming) -> Result<Received, Problem> {
         if body.is_end_stream() {
-            return Ok(Bytes::new());
+            return Ok(Received::default());
         }
         head::check_media_type(&head.headers)?;
         read_body(body, &self.limits).await
-    }
-}
-
-/// The name of a page that is not in the contract.
-fn page_name(path: &str) -> Option<&'static str> {
-    match path {
-        "/healthz" => Some("healthz"),
-        "/readyz" => Some("readyz"),
-        "/metrics" => Some("metrics"),
-        "/openapi.json" => Some("openapi"),
-        "/" | "/docs" => Some("docs"),
-        _ => None,
     }
 }
 

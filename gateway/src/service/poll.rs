@@ -100,7 +100,7 @@ impl Service {
         let mut deadline = Instant::now() + wait.time;
         // Calls are boxed here: they are large, and only the wait between them lasts. The first one is made before anyone
         // watches, so that what is there already, or not at all, needs no subscription.
-        let look = || Box::pin(self.redis_call(call.clone(), asked.durability));
+        let look = || Box::pin(self.backend_call(call.clone(), asked.durability));
         let first = look().await?;
         if wait.is_over(&first) {
             return Ok(first);

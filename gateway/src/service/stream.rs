@@ -17,7 +17,7 @@ use crate::marshal::Fields;
 use crate::metrics::LongPoll;
 use crate::problem::Problem;
 use crate::transport::Body;
-use lockless_client::backend::{Call, Cell, Durability, Failure, Redis, Reply};
+use lockless_client::backend::{Backend, Call, Cell, Durability, Failure, Reply};
 use lockless_client::reply::record;
 use lockless_client::wakes::{Topic, Wakes, Watch};
 
@@ -60,7 +60,7 @@ pub(super) fn begin<'a>(head: &'a Parts, rule: &'static api::Stream, fields: &mu
 
 /// One reader.
 struct Follower {
-    redis: Arc<Redis>,
+    backend: Backend,
     wakes: Arc<Wakes>,
     watch: Watch,
     cell: Cell,
@@ -102,14 +102,14 @@ impl Service {
         let (at, record) = at.zip(record).ok_or_else(missing)?;
         // Whoever watches before looking misses nothing.
         let watch = self.wakes.watch(&asked.cell, Topic::Event).await?;
-        let first = self.redis_call(call.clone(), Durability::Primary).await;
+        let first = self.backend_call(call.clone(), Durability::Primary).await;
         if first.is_err() {
             shown(function, first)?;
             return Err(missing());
         }
         let (parts, receiver) = channel(BUFFERED);
         let mut follower = Follower {
-            redis: Arc::clone(&self.redis),
+            backend: self.backend.clone(),
             wakes: Arc::clone(&self.wakes),
             watch,
             cell: asked.cell.clone(),
@@ -156,7 +156,7 @@ impl Follower {
                 Err(end) => return end,
             }
             reply = self
-                .redis
+                .backend
                 .call(self.call.clone(), Durability::Primary)
                 .await;
         }

@@ -9,19 +9,22 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::{Body as _, Frame, Incoming};
 use tokio::time::sleep;
 
+use super::room::{Held, Received, Room};
 use crate::problem::Problem;
 
 /// What a body may take.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct BodyLimits {
     /// Its size.
     pub max_bytes: u64,
     /// The time from the head to its end.
     pub timeout: Duration,
+    /// The memory of all bodies together.
+    pub room: Room,
 }
 
 /// Reads a body to its end. A body that comes in one piece is not copied.
-pub async fn read_body(mut body: Incoming, limits: &BodyLimits) -> Result<Bytes, Problem> {
+pub async fn read_body(mut body: Incoming, limits: &BodyLimits) -> Result<Received, Problem> {
     // The Content-Length, if there was one: too much is refused before it is sent.
     if body.size_hint().lower() > limits.max_bytes {
         return Err(too_large(limits));
@@ -56,32 +59,50 @@ async fn two_turns<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     .await
 }
 
-async fn collect(body: &mut Incoming, limits: &BodyLimits) -> Result<Bytes, Problem> {
+async fn collect(body: &mut Incoming, limits: &BodyLimits) -> Result<Received, Problem> {
     let Some(first) = next(body).await? else {
-        return Ok(Bytes::new());
+        return Ok(Received::default());
     };
+    let mut held = limits.room.nothing();
     let within = |bytes: usize| match u64::try_from(bytes) {
         Ok(bytes) if bytes <= limits.max_bytes => Ok(()),
         _ => Err(too_large(limits)),
     };
     within(first.len())?;
+    held.grow_to(first.len())?;
     if body.is_end_stream() {
-        return Ok(first);
+        return Ok(held.with(first));
     }
     let Some(second) = next(body).await? else {
-        return Ok(first);
+        return Ok(held.with(first));
     };
     // It grows with what arrives, not with what was announced.
     let mut whole = BytesMut::from(first);
     let mut part = second;
     loop {
         within(whole.len() + part.len())?;
+        reserve(&mut whole, part.len(), &mut held)?;
         whole.extend_from_slice(&part);
         match next(body).await? {
             Some(next) => part = next,
-            None => return Ok(whole.freeze()),
+            None => return Ok(held.with(whole.freeze())),
         }
     }
+}
+
+/// Makes a buffer large enough for so many more bytes, half as large again as it was: copying stays rare, and what is counted is
+/// what is taken.
+fn reserve(whole: &mut BytesMut, more: usize, held: &mut Held<'_>) -> Result<(), Problem> {
+    let needed = whole.len() + more;
+    if needed <= whole.capacity() {
+        return Ok(());
+    }
+    let wanted = needed.max(whole.capacity() + whole.capacity() / 2);
+    held.grow_to(wanted)?;
+    let mut larger = BytesMut::with_capacity(wanted);
+    larger.extend_from_slice(whole);
+    *whole = larger;
+    Ok(())
 }
 
 /// The next bytes; trailers are passed over.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::BodyLimits;
+use super::{BodyLimits, Room};
 
 /// How to listen, and what a client may take.
 #[derive(Debug, Clone)]
@@ -29,6 +29,8 @@ pub struct TransportSettings {
     pub max_connections: usize,
     /// Size of a body.
     pub max_body_bytes: u64,
+    /// The memory that all bodies may take together.
+    pub body_memory_bytes: u64,
     /// The time requests under way have at shutdown.
     pub shutdown_grace: Duration,
 }
@@ -57,15 +59,17 @@ impl TransportSettings {
             tls_handshake_timeout: seconds(10),
             max_connections: 10_000,
             max_body_bytes: 1 << 20,
+            body_memory_bytes: 64 << 20,
             shutdown_grace: seconds(10),
         }
     }
 
-    /// The limits of a request's body.
+    /// The limits of requests' bodies, with room of their own.
     pub fn body_limits(&self) -> BodyLimits {
         BodyLimits {
             max_bytes: self.max_body_bytes,
             timeout: self.body_read_timeout,
+            room: Room::new(self.body_memory_bytes),
         }
     }
 

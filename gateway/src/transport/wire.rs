@@ -64,7 +64,8 @@ impl Wire {
 
     /// Fails when the client has left while it should wait. A request that nobody waits for is not worth its work.
     fn poll_presence(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        let waits = self.exchange.client_waits();
+        // While its body comes it is there, and a body must not be read byte by byte.
+        let waits = self.exchange.client_waits() && !self.framing.is_in_body();
         if self.ahead.is_some() {
             if !waits {
                 // hyper may believe that there is nothing to read.

@@ -1,5 +1,10 @@
-//! A real gateway in front of a real Redis.
-#![allow(dead_code, reason = "every test file uses its own part")]
+//! A real gateway in front of a real Redis, or without one.
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "every test file uses its own part"
+)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,9 +20,52 @@ use tempfile::TempDir;
 /// Far more than anything here takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_lockless-gateway");
+
+/// What a gateway serves from.
+pub(crate) enum Host {
+    Redis(Standalone),
+    Embedded,
+}
+
+impl Host {
+    pub(crate) fn redis() -> Self {
+        Self::Redis(redis())
+    }
+
+    /// A gateway that is ready.
+    pub(crate) fn gateway(&self, arguments: &[&str]) -> Gateway {
+        match self {
+            Self::Redis(server) => Gateway::start(&server.url(), arguments),
+            Self::Embedded => Gateway::embedded(arguments),
+        }
+    }
+}
+
+/// Makes each of these functions two tests, one for each host.
+macro_rules! on_each_host {
+    ($($test:ident),* $(,)?) => {$(
+        mod $test {
+            use crate::support::Host;
+
+            #[test]
+            fn on_redis() {
+                super::$test(&Host::redis());
+            }
+
+            #[test]
+            fn embedded() {
+                super::$test(&Host::Embedded);
+            }
+        }
+    )*};
+}
+pub(crate) use on_each_host;
+
 /// A running gateway; dropping it ends it.
 pub(crate) struct Gateway {
     child: Child,
+    said: String,
     address: String,
     agent: ureq::Agent,
     // Keeps the log until the end.
@@ -101,21 +149,31 @@ impl Gateway {
         gateway
     }
 
+    /// One without a Redis, which is ready.
+    pub(crate) fn embedded(arguments: &[&str]) -> Self {
+        Self::embedded_in(Command::new("env"), arguments)
+    }
+
+    /// The same, started by another program.
+    pub(crate) fn embedded_in(starter: Command, arguments: &[&str]) -> Self {
+        let gateway = Self::spawn_in(starter, arguments);
+        gateway.wait_until_ready();
+        gateway
+    }
+
     /// A gateway that listens.
     pub(crate) fn spawn(redis_url: &str, arguments: &[&str]) -> Self {
+        let arguments = [&["--redis", redis_url], arguments].concat();
+        Self::spawn_in(Command::new("env"), &arguments)
+    }
+
+    fn spawn_in(mut command: Command, arguments: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let log = std::fs::File::create(dir.path().join("log")).unwrap();
-        let mut command = Self::command();
-        command
-            .args([
-                "--redis",
-                redis_url,
-                "--listen",
-                "127.0.0.1:0",
-                "--cell",
-                "scheduler:{main}",
-            ])
-            .args(["--cell", "t:{*}", "--log", "debug"])
+        without_settings(&mut command)
+            .arg(PROGRAM)
+            .args(["--listen", "127.0.0.1:0", "--log", "debug"])
+            .args(["--cell", "scheduler:{main}", "--cell", "t:{*}"])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -138,6 +196,7 @@ impl Gateway {
             .into();
         Self {
             child,
+            said,
             address,
             agent,
             dir,
@@ -146,11 +205,14 @@ impl Gateway {
 
     /// The program, without the environment's settings.
     pub(crate) fn command() -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lockless-gateway"));
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LOCKLESS_")) {
-            command.env_remove(name);
-        }
+        let mut command = Command::new(PROGRAM);
+        without_settings(&mut command);
         command
+    }
+
+    /// Its first line.
+    pub(crate) fn said(&self) -> &str {
+        &self.said
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -205,14 +267,16 @@ impl Gateway {
             Some(body) => self.agent.run(request.body(body.to_owned())?)?,
             None => self.agent.run(request.body(())?)?,
         };
+        // One of the pages' files is no text.
+        let body = response
+            .body_mut()
+            .with_config()
+            .limit(64 << 20)
+            .read_to_vec()?;
         Ok(Answer {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
-            text: response
-                .body_mut()
-                .with_config()
-                .limit(64 << 20)
-                .read_to_string()?,
+            text: String::from_utf8_lossy(&body).into_owned(),
         })
     }
 
@@ -256,6 +320,13 @@ impl Gateway {
         let _ = stream.read_to_end(&mut answer);
         String::from_utf8_lossy(&answer).into_owned()
     }
+}
+
+fn without_settings(command: &mut Command) -> &mut Command {
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LOCKLESS_")) {
+        command.env_remove(name);
+    }
+    command
 }
 
 impl Drop for Gateway {

@@ -11,8 +11,8 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 use lockless_client::workers::Workers;
 use lockless_gateway::transport::{
-    Body, BodyLimits, Handler, Peer, Shutdown, ShutdownTrigger, TlsReloader, TransportSettings,
-    TransportStats, bind, read_body, serve,
+    Body, BodyLimits, Handler, Peer, Room, Shutdown, ShutdownTrigger, TlsReloader,
+    TransportSettings, TransportStats, bind, read_body, serve,
 };
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, mpsc};
@@ -54,7 +54,7 @@ impl Handler for Tiny {
         let _dropped = CountsDrop(&self.desk.dropped);
         match path.as_str() {
             "/echo" => match read_body(request.into_body(), &self.limits).await {
-                Ok(bytes) => Response::new(Body::full(bytes)),
+                Ok(received) => Response::new(Body::full(received.clone())),
                 Err(problem) => problem.response(),
             },
             "/big" => Response::new(Body::full(self.big.clone())),
@@ -96,6 +96,7 @@ pub(crate) struct Running {
     pub(crate) stats: Arc<TransportStats>,
     pub(crate) tls: Option<TlsReloader>,
     desk: Arc<Desk>,
+    bodies: Room,
     trigger: ShutdownTrigger,
     served: JoinHandle<usize>,
     runtime: Runtime,
@@ -123,9 +124,11 @@ impl Running {
         let listener = bind(&settings).expect("a free port");
         let (trigger, shutdown) = Shutdown::new();
         let (stats, desk) = (Arc::<TransportStats>::default(), Arc::<Desk>::default());
+        let limits = settings.body_limits();
+        let bodies = limits.room.clone();
         let handler = Tiny {
             desk: Arc::clone(&desk),
-            limits: settings.body_limits(),
+            limits,
             big: Bytes::from(vec![b'x'; BIG_BYTES]),
         };
         let (address, tls) = (listener.addr(), listener.tls_reloader());
@@ -146,6 +149,7 @@ impl Running {
             stats,
             tls,
             desk,
+            bodies,
             trigger,
             served,
             runtime,
@@ -167,6 +171,11 @@ impl Running {
     /// Waits until so many requests have left the handler, answered or not.
     pub(crate) fn wait_for_ends(&self, count: usize) {
         wait_until(|| self.desk.dropped.load(Ordering::SeqCst) >= count);
+    }
+
+    /// Waits until the bodies that are under way take so much memory.
+    pub(crate) fn wait_for_body_memory(&self, is_it: impl Fn(usize) -> bool) {
+        wait_until(|| is_it(self.bodies.taken_bytes()));
     }
 
     /// Lets all requests through that wait at the gate.

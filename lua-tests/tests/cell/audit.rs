@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ROOT, Value, deployed, waiting};
+use super::{ROOT, Value, deployed, state, waiting};
 
 type Keys = BTreeMap<String, Value>;
 /// Whether what the rest of a key's name says is there.
@@ -59,7 +59,7 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
             attributes.contains(&format!("pair:{pair}"))
         }),
         ("match:", &|generation| {
-            keys[ROOT].get("generation") == Some(generation)
+            state::generation(&keys[ROOT]) == Some(generation)
         }),
         ("job:", &|_| true),
         ("guard:", &|_| value.expires),
@@ -85,8 +85,8 @@ fn is_known(keys: &Keys, suffix: &str, value: &Value) -> bool {
 
 /// The lease of a session: its id, and who sits in its seat.
 fn lease(session: &Value) -> Option<(&str, &str)> {
-    let words: Vec<&str> = session.get("sticky")?.split(' ').collect();
-    Some((words.get(3)?, words.get(8)?))
+    let words = state::lease_words(session.get("sticky")?);
+    Some((words.first()?, words.get(5)?))
 }
 
 /// Every session that is bound and the hold it must have.

@@ -4,12 +4,14 @@
 
 pub(crate) mod audit;
 pub(crate) mod deployed;
+pub(crate) mod rich;
+pub(crate) mod state;
 pub(crate) mod waiting;
 
 use std::{collections::BTreeMap, env, fs};
 
 use lockless_functions::{LIBRARY, api::Api};
-use lockless_lua_tests::{Host, InProcess, Reply};
+use lockless_lua_tests::{Host, InProcess, Reply, Wasm};
 
 /// The root key of the cell under test.
 pub(crate) const ROOT: &str = "scheduler:{main}";
@@ -30,6 +32,10 @@ pub(crate) fn api() -> Api {
 
 pub(crate) fn in_process() -> InProcess {
     InProcess::new(&library()).unwrap()
+}
+
+pub(crate) fn wasm() -> Wasm {
+    Wasm::new(&library()).unwrap()
 }
 
 fn number_from(variable: &str) -> Option<u64> {

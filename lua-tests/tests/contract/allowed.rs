@@ -37,6 +37,8 @@ pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("deregister", "n1"),
     ("node", "n1"),
     ("nodes", "0 10"),
+    ("fleet", "0 10"),
+    ("holds", "n1 0 10"),
     ("dispatch", "s - - p"),
     ("reserve", "n1 k 5000"),
     ("ack", "j n1"),
@@ -50,6 +52,7 @@ pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("bind", "s r"),
     ("renew", "b 1-1767225600000"),
     ("unbind", "b 1-1767225600000"),
+    ("session", "b"),
     ("submit", "q p"),
     ("pull", "n1"),
     ("tick", CALM),
@@ -70,13 +73,14 @@ pub(crate) const ALLOWED: &[(&str, &str)] = &[
     ("overview", ""),
     ("explain", "s - -"),
     ("check", ""),
+    ("repair", ""),
     ("sweep", ""),
     ("events", "- 10"),
     ("listen", ""),
     ("version", ""),
 ];
 
-/// A call of each write function that changes something, and what comes before it.
+/// A call of each write function that changes something, and what comes before it; `redis` is a plain command, which damages.
 pub(crate) const CHANGING: &[(&[&str], &str)] = &[
     (&[], "register n1 4 POOL a PAIR en fr LABEL gpu INSTANCE i"),
     (&[N1, "pass 100"], "heartbeat n1 CPU 99 LABEL gpu JOBS 3"),
@@ -153,4 +157,9 @@ pub(crate) const CHANGING: &[(&[&str], &str)] = &[
     ),
     (&[N1, "bind s r LEASE 1000", "pass 2000"], "sweep"),
     (&[N1], "listen"),
+    (&[N1, "redis ZREM scheduler:{main}:due nn1"], "repair"),
+    (
+        &[N1, "redis HSET scheduler:{main}:node:info:n1 indexing 1"],
+        "repair",
+    ),
 ];

@@ -45,6 +45,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("deregister", "UNKNOWN_NODE", &[N1], "n2"),
     ("deregister", "STALE_NODE", &[N1], "n1 INCARNATION 7"),
     ("node", "UNKNOWN_NODE", &[N1], "n2"),
+    ("holds", "UNKNOWN_NODE", &[N1], "n2 0 10"),
     (
         "dispatch",
         "WRONG_STATE",
@@ -162,6 +163,7 @@ pub(crate) const ROWS: &[Row] = &[
     ("model_unavailable", "UNKNOWN_NODE", &[N1], "n2 m"),
     ("model_unavailable", "STALE_NODE", &LOST, "n1 m"),
     ("renew", "NO_SUCH_SESSION", &[N1], "s 1-1"),
+    ("session", "NO_SUCH_SESSION", &[N1], "s"),
     ("renew", "LEASE_MISMATCH", &[N1, "bind s r"], "s 1-1"),
 ];
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockless_lua_tests::{Host, Reply};
 
 use super::generator::Call;
-use crate::cell::{ROOT, code, command, list, number, number_of, say, text, text_of, texts};
+use crate::cell::{ROOT, code, command, list, number, number_of, say, state, text, text_of, texts};
 
 #[derive(Clone, Debug)]
 struct Lease {
@@ -27,7 +27,7 @@ pub(crate) struct Bindings {
 
 /// The cell's clock.
 pub(crate) fn now_ms(host: &mut dyn Host) -> i64 {
-    let clock = number(&command(host, &format!("HGET {ROOT} clock")));
+    let clock = state::get(host, "clock").unwrap();
     let time = texts(&command(host, "TIME"));
     let part = |at: usize| time[at].parse::<i64>().unwrap();
     clock.max(part(0) * 1000 + part(1) / 1000)
@@ -37,7 +37,9 @@ pub(crate) fn now_ms(host: &mut dyn Host) -> i64 {
 fn lease_id(host: &mut dyn Host, session: &str) -> Option<String> {
     match command(host, &format!("HGET {ROOT}:session:{session} sticky")) {
         Reply::Nil => None,
-        sticky => text(&sticky).split(' ').nth(3).map(str::to_owned),
+        sticky => state::lease_words(&text(&sticky))
+            .first()
+            .map(|id| (*id).to_owned()),
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     spoken::{assigned_in, is_unreleased, option, options},
 };
 use crate::cell::{
-    ROOT, call as fcall, code, command, field, list, must, number, number_of, text, text_of, texts,
+    ROOT, call as fcall, code, command, field, list, must, number_of, state, text, text_of, texts,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Claims {
         let id = call.arg(0);
         let before = self.known.get(&id).cloned();
         let shown = fcall(host, "deployment", &call.args[..1]);
-        let now = number(&command(host, &format!("HGET {ROOT} clock")));
+        let now = state::get(host, "clock").unwrap();
         let new = before.clone().unwrap_or(Deployment {
             spec: String::new(),
             pool: "default".to_owned(),
@@ -254,11 +254,12 @@ impl Claims {
         }
     }
 
-    /// What a node that runs these is told to stop. What it was told before, and does not run, is over, unless it asks again.
+    /// What a node that runs these is told to stop. What it was told before is over, unless it asks again; what it still runs is named
+    /// because it says so.
     fn stops(&mut self, node: &str, running: &[String], again: bool) -> BTreeSet<String> {
         let taken = self.taken.entry(node.to_owned()).or_default();
         if !again {
-            taken.retain(|id, told| !*told || running.contains(id));
+            taken.retain(|_, told| !*told);
             taken.values_mut().for_each(|told| *told = true);
         }
         let mut out: BTreeSet<String> = taken.keys().chain(running).cloned().collect();

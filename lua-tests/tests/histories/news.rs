@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lockless_lua_tests::Host;
 
 use super::bindings::now_ms;
-use crate::cell::{ROOT, command, list, must, number, text, text_of, texts};
+use crate::cell::{ROOT, command, list, must, number, state, text, text_of, texts};
 
 /// What a call announced, and what was so before it.
 #[derive(Default)]
@@ -22,8 +22,8 @@ impl News {
     pub(crate) fn before(&mut self, host: &mut dyn Host) {
         // What was said meanwhile belongs to no call of the history.
         host.heard().unwrap();
-        let listen = command(host, &format!("HGET {ROOT} listen"));
-        self.is_listened_to = now_ms(host) < number(&listen);
+        let listen = state::get(host, "listen").unwrap();
+        self.is_listened_to = now_ms(host) < listen;
         self.ends = ends(host);
         self.tells_all = text_of(&must(host, "config"), "events") == "all";
         self.last_event = text(&list(&must(host, "events $ 1"))[0]);
@@ -84,8 +84,9 @@ impl News {
 
 /// How many jobs have ended in each way, from the cell's record.
 fn ends(host: &mut dyn Host) -> Vec<i64> {
-    let counters = format!("HMGET {ROOT} finished failed expired cancelled released");
-    list(&command(host, &counters)).iter().map(number).collect()
+    let counters = format!("HMGET {ROOT} failed expired cancelled released");
+    let others = list(&command(host, &counters)).iter().map(number).collect();
+    [vec![state::get(host, "finished").unwrap_or(0)], others].concat()
 }
 
 /// The number after a name in JSON.

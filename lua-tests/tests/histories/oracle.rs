@@ -13,9 +13,7 @@ use super::{
     news::{News, see_snapshot},
     tasks::Tasks,
 };
-use crate::cell::{
-    ROOT, call, code, command, field, list, must, number, number_of, text, text_of, texts,
-};
+use crate::cell::{call, code, field, list, must, number_of, state, text, text_of, texts};
 
 /// A job as `lockless_job` showed it last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,14 +93,6 @@ fn taken(reply: &Reply) -> Vec<String> {
         .collect()
 }
 
-/// How many grants the cell has made, from its record.
-fn grants(reply: &Reply) -> i64 {
-    match reply {
-        Reply::Nil => 0,
-        other => number(other),
-    }
-}
-
 fn named(call: &Call, job: &str) -> bool {
     call.arg(0) == job
 }
@@ -178,7 +168,7 @@ impl Oracle {
     }
 
     fn see_grant(&mut self, host: &mut dyn Host, call: &Call, reply: &Reply) {
-        let made = grants(&command(host, &format!("HGET {ROOT} grants")));
+        let made = state::get(host, "grants").unwrap_or(0);
         let (job, node) = match (call.function, reply) {
             ("dispatch", Reply::Array(_)) => {
                 let given = texts(reply);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lockless_lua_tests::{InProcess, Reply};
 
-use crate::cell::{ROOT, call, command, keyspace, list, must, text, texts};
+use crate::cell::{ROOT, call, command, keyspace, list, must, state, text, texts};
 
 /// Fields that tell how often something was tried, not what came of it.
 const DRAWN: [&str; 2] = ["incarnation", "class"];
@@ -24,7 +24,7 @@ fn binding(host: &mut InProcess, session: &str) -> Vec<String> {
     let fields: Vec<_> = list(&command(host, &fields)).iter().map(known).collect();
     let lease = fields[0]
         .iter()
-        .flat_map(|sticky| sticky.split(' ').skip(3));
+        .flat_map(|sticky| state::lease_words(sticky));
     lease.map(str::to_owned).chain(fields[1].clone()).collect()
 }
 

@@ -1,6 +1,6 @@
-//! A model and a real server that get the same commands.
+//! Both models and a real server that get the same commands.
 
-use lockless_lua_tests::{Host, InProcess, Real, Reply};
+use lockless_lua_tests::{Host, InProcess, Model, Real, Reply, Wasm};
 use lockless_servers::Standalone;
 
 /// How far apart two readings of a TTL may be: the model's clock stands still between commands, the server's does not.
@@ -9,8 +9,8 @@ const TTL_TOLERANCE_MS: i64 = 5_000;
 /// Replies that Redis gives in no order.
 const UNORDERED: [&str; 4] = ["SMEMBERS", "SINTER", "KEYS", "HKEYS"];
 
-pub(crate) struct Pair {
-    model: InProcess,
+pub(crate) struct Hosts {
+    models: [Box<dyn Model>; 2],
     real: Real,
     context: String,
     differences: Vec<String>,
@@ -54,13 +54,16 @@ fn alike(name: &str, model: &Reply, real: &Reply) -> bool {
     }
 }
 
-impl Pair {
-    pub(crate) fn start() -> Pair {
+impl Hosts {
+    pub(crate) fn start() -> Hosts {
         let server = Standalone::builder().private().start().unwrap();
         let real = Real::standalone(&server.url()).unwrap();
-        let model = InProcess::empty().unwrap();
-        Pair {
-            model,
+        let models: [Box<dyn Model>; 2] = [
+            Box::new(InProcess::empty().unwrap()),
+            Box::new(Wasm::empty().unwrap()),
+        ];
+        Hosts {
+            models,
             real,
             context: String::new(),
             differences: Vec::new(),
@@ -68,9 +71,8 @@ impl Pair {
         }
     }
 
-    /// Empties both and sets the model's clock to the server's.
+    /// Empties all and sets the models' clocks to the server's.
     pub(crate) fn start_afresh(&mut self) {
-        self.model.command(&words(["FLUSHALL"])).unwrap();
         self.real.command(&words(["FLUSHALL"])).unwrap();
         let Reply::Array(time) = self.real.command(&words(["TIME"])).unwrap() else {
             panic!("TIME gave no list")
@@ -79,9 +81,11 @@ impl Pair {
             Reply::Bulk(digits) => String::from_utf8_lossy(digits).parse::<u64>().unwrap(),
             other => panic!("TIME gave {other:?}"),
         };
-        self.model
-            .set_time_ms(number(&time[0]) * 1000 + number(&time[1]) / 1000)
-            .unwrap();
+        let now_ms = number(&time[0]) * 1000 + number(&time[1]) / 1000;
+        for model in &mut self.models {
+            model.command(&words(["FLUSHALL"])).unwrap();
+            model.set_time_ms(now_ms).unwrap();
+        }
     }
 
     pub(crate) fn set_context(&mut self, context: String) {
@@ -104,7 +108,9 @@ impl Pair {
             [] => {}
             [sleep, ms] if sleep == b"SLEEP" => {
                 let ms = String::from_utf8_lossy(ms).parse().unwrap();
-                self.model.pass_time(ms).unwrap();
+                for model in &mut self.models {
+                    model.pass_time(ms).unwrap();
+                }
                 self.real.pass_time(ms).unwrap();
             }
             _ => self.run(&command),
@@ -113,14 +119,15 @@ impl Pair {
 
     pub(crate) fn run(&mut self, command: &[Vec<u8>]) {
         let name = String::from_utf8_lossy(&command[0]).to_uppercase();
-        let model = settled(&name, self.model.command(command).unwrap());
         let real = settled(&name, self.real.command(command).unwrap());
-        if !alike(&name, &model, &real) {
-            let context = &self.context;
-            let command = shown(command);
-            self.differences.push(format!(
-                "{context} {command}\n   real: {real:?}\n  model: {model:?}"
-            ));
+        for host in &mut self.models {
+            let model = settled(&name, host.command(command).unwrap());
+            if !alike(&name, &model, &real) {
+                let (context, host, command) = (&self.context, host.name(), shown(command));
+                self.differences.push(format!(
+                    "{context} {command}\n   real: {real:?}\n  {host}: {model:?}"
+                ));
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::program::{self, Running};
@@ -29,25 +30,28 @@ pub(super) fn build() -> Result<PathBuf> {
 }
 
 impl Agents {
-    /// Starts so many, which speak to Redis and to the gateway in turn, and waits until they are registered.
+    /// Starts so many, and waits until they are registered. They speak to the gateway; where there is a Redis, every other
+    /// one speaks to that.
     pub(super) fn start(
         program: &Path,
         count: u16,
-        redis_url: &str,
+        redis_url: Option<&str>,
         gateway: &str,
     ) -> Result<Self> {
-        allow_a_busy_machine(redis_url).context("the cell could not be set up")?;
+        allow_a_busy_machine(gateway).context("the cell could not be set up")?;
         let state = TempDir::with_prefix("lockless-up-").context("no directory for the agents")?;
         let allowed = PROGRAMS.map(find).into_iter().collect::<Result<Vec<_>>>()?;
         let mut running = Vec::new();
         for number in 1..=count {
             let node = format!("agent-{number}");
             let mut command = Command::new(program);
-            if number % 2 == 1 {
-                command.args(["--redis", redis_url]);
-            } else {
-                command.args(["--gateway", gateway]);
+            for name in ["LOCKLESS_REDIS_URL", "LOCKLESS_GATEWAY"] {
+                command.env_remove(name);
             }
+            match redis_url {
+                Some(url) if number % 2 == 1 => command.args(["--redis", url]),
+                _ => command.args(["--gateway", gateway]),
+            };
             command
                 .args(["--node", &node, "--drain-timeout-ms", DRAIN_MS])
                 .arg("--deployments")
@@ -85,17 +89,16 @@ impl Agents {
 }
 
 /// Whoever tries things out wants to see jobs run, also while the machine is busy with a build.
-fn allow_a_busy_machine(redis_url: &str) -> redis::RedisResult<()> {
-    let mut config = redis::cmd("FCALL");
-    config.arg("lockless_config").arg(1).arg("scheduler:{main}");
-    for (setting, value) in [
-        ("cpu_hard_pct", 1000),
-        ("cpu_high_pct", 100),
-        ("resource_threshold_pct", 100),
-    ] {
-        config.arg(setting).arg(value);
-    }
-    config.exec(&mut redis::Client::open(redis_url)?.get_connection()?)
+fn allow_a_busy_machine(gateway: &str) -> Result<()> {
+    let settings = json!({
+        "cpu_hard_pct": 1000,
+        "cpu_high_pct": 100,
+        "resource_threshold_pct": 100,
+    });
+    ureq::patch(format!("{gateway}/v1/config"))
+        .content_type("application/json")
+        .send(settings.to_string())?;
+    Ok(())
 }
 
 /// Where a program of this machine is.

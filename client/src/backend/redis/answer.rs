@@ -72,15 +72,8 @@ fn refused(error: &ServerError) -> Trouble {
     let code = error.code();
     let sentence = error.details().unwrap_or_default();
     let whole = || format!("{code} {sentence}");
-    if lockless_functions::contract()
-        .errors
-        .iter()
-        .any(|listed| listed.code == code)
-    {
-        return Trouble::Final(Failure::Library {
-            code: code.to_owned(),
-            sentence: sentence.to_owned(),
-        });
+    if let Some(failure) = Failure::of_library(code, sentence) {
+        return Trouble::Final(failure);
     }
     match code {
         "MOVED" | "READONLY" => Trouble::Elsewhere(whole()),

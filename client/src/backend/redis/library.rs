@@ -113,31 +113,12 @@ impl Keeper {
 }
 
 fn found(reply: &Reply) -> Found {
-    let (version, build) = (field(reply, "version"), field(reply, "digest"));
+    let (version, build) = (reply.field("version"), reply.field("digest"));
     if version.as_deref() == Some(VERSION) && build.as_deref() == digest() {
         return Found::Own;
     }
     Found::Other {
         version: version.unwrap_or_else(|| "unknown".to_owned()),
-    }
-}
-
-/// A field of a flat list of names and values.
-pub(super) fn field(reply: &Reply, wanted: &str) -> Option<String> {
-    let Reply::List(values) = reply else {
-        return None;
-    };
-    let pair = values
-        .chunks_exact(2)
-        .find(|pair| text(&pair[0]).as_deref() == Some(wanted))?;
-    text(&pair[1])
-}
-
-fn text(reply: &Reply) -> Option<String> {
-    match reply {
-        Reply::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        Reply::Integer(number) => Some(number.to_string()),
-        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::View;
 use super::access::Access;
-use super::library::{Keeper, field};
+use super::library::Keeper;
 use super::link::Link;
 use super::map::Map;
 use super::server::{Manner, Server};
@@ -199,7 +199,7 @@ impl Watcher {
         let address = &server.address;
         let question = async {
             let about = server.ask(redis::cmd("HELLO")).await?;
-            if field(&about, "mode").as_deref() != Some("cluster") {
+            if about.field("mode").as_deref() != Some("cluster") {
                 return Ok((about, None));
             }
             let nodes = server
@@ -228,8 +228,8 @@ impl Watcher {
                 primaries: found,
             });
         }
-        let mode = field(&about, "mode").unwrap_or_default();
-        let role = field(&about, "role").unwrap_or_default();
+        let mode = about.field("mode").unwrap_or_default();
+        let role = about.field("role").unwrap_or_default();
         let found = match (mode.as_str(), role.as_str()) {
             ("sentinel", _) => Err(format!(
                 "{address} is a Sentinel: the URL must begin with redis+sentinel://"

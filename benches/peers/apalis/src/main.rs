@@ -1,0 +1,135 @@
+//! apalis-redis as the benches drive it: `lockless-bench-apalis PORT` takes one order per line and answers each with one.
+//!
+//! ```text
+//! add COUNT KEEP            puts so many no-op jobs into the queue          -> done SECONDS
+//! work COUNT CONCURRENCY    starts a worker until so many jobs are finished -> done SECONDS
+//! ```
+//!
+//! KEEP says nothing here: apalis keeps what it keeps by default.
+
+use std::io::BufRead;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use apalis::prelude::*;
+use apalis_redis::{ConnectionManager, RedisStorage};
+use serde::{Deserialize, Serialize};
+
+/// As many as the callers that Lockless is measured with.
+const ADDERS: usize = 64;
+/// A worker that finishes nothing for so long has stopped.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+static WORKERS: AtomicUsize = AtomicUsize::new(0);
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Payload {
+    text: String,
+    voice: String,
+    speed: f64,
+}
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// How far a worker has come.
+#[derive(Default)]
+struct Progress {
+    begin: OnceLock<Instant>,
+    finished: AtomicUsize,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let port = std::env::args().nth(1).ok_or("the port is missing")?;
+    let connection = apalis_redis::connect(format!("redis://127.0.0.1:{port}")).await?;
+    println!("ready");
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split(' ').collect();
+        let done = match words[..] {
+            ["add", count, _] => add(&connection, count.parse()?).await,
+            ["work", count, concurrency] => {
+                work(&connection, count.parse()?, concurrency.parse()?).await
+            }
+            _ => Err(format!("no such order: {line}").into()),
+        };
+        match done {
+            Ok(time) => println!("done {}", time.as_secs_f64()),
+            Err(error) => println!("failed {error}"),
+        }
+    }
+    Ok(())
+}
+
+async fn add(connection: &ConnectionManager, count: usize) -> Result<Duration, Failure> {
+    let begin = Instant::now();
+    let left = Arc::new(AtomicUsize::new(count));
+    let adders: Vec<_> = (0..ADDERS)
+        .map(|_| {
+            let (left, mut storage) = (left.clone(), RedisStorage::new(connection.clone()));
+            tokio::spawn(async move {
+                let one_less = |left: usize| left.checked_sub(1);
+                while left
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
+                    .is_ok()
+                {
+                    storage.push(payload()).await?;
+                }
+                Ok::<(), Failure>(())
+            })
+        })
+        .collect();
+    for adder in adders {
+        adder.await??;
+    }
+    Ok(begin.elapsed())
+}
+
+fn payload() -> Payload {
+    Payload {
+        text: "hello, world".to_owned(),
+        voice: "b2".to_owned(),
+        speed: 1.0,
+    }
+}
+
+/// From the first job that the worker begins to the last one, so that neither its start nor its end counts.
+async fn work(
+    connection: &ConnectionManager,
+    count: usize,
+    concurrency: usize,
+) -> Result<Duration, Failure> {
+    let progress = Arc::new(Progress::default());
+    let job = {
+        let progress = progress.clone();
+        move |_: Payload| {
+            progress.begin.get_or_init(Instant::now);
+            progress.finished.fetch_add(1, Ordering::Relaxed);
+            std::future::ready(Ok::<(), BoxDynError>(()))
+        }
+    };
+    // A name is taken for as long as the worker that had it is not given up for dead.
+    let name = format!("worker-{}", WORKERS.fetch_add(1, Ordering::Relaxed));
+    let worker = WorkerBuilder::new(name)
+        .backend(RedisStorage::new(connection.clone()))
+        .concurrency(concurrency)
+        .build(job);
+    let running = tokio::spawn(worker.run());
+    let (mut last, mut last_news) = (0, Instant::now());
+    while last < count {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let finished = progress.finished.load(Ordering::Relaxed);
+        if finished > last {
+            (last, last_news) = (finished, Instant::now());
+        } else if last_news.elapsed() > PATIENCE {
+            running.abort();
+            return Err(format!("it stopped after {last} of {count} jobs").into());
+        }
+    }
+    // The results of the last jobs are still on their way.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    running.abort();
+    let begin = progress.begin.get().ok_or("no job ran")?;
+    Ok(last_news.duration_since(*begin))
+}

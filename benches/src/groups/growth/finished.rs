@@ -1,0 +1,74 @@
+//! From 1 to 1,000,000 finished jobs in the cell.
+
+use lockless_functions::LIBRARY;
+
+use super::{CALLS, Sweep, grouped};
+use crate::Error;
+use crate::cell::Cell;
+use crate::harness::Context;
+use crate::link::Server;
+use crate::results::{GroupResult, Plot, Table, Target};
+
+const NODES: usize = 1000;
+/// The target speaks of this many; a run that is not full has no time for them.
+const FINISHED_MOST: usize = 1_000_000;
+/// Longer than a run takes.
+const KEEP_MS: &str = "86400000";
+
+pub(super) fn run(context: &mut Context, result: &mut GroupResult) -> Result<(), Error> {
+    let sizes: &[usize] = context.effort.pick(
+        &[1, 500],
+        &[1, 1_000, 30_000],
+        &[1, 1_000, 10_000, 100_000, FINISHED_MOST],
+    );
+    let mut server = Server::start(&[LIBRARY])?;
+    let mut cells = Vec::with_capacity(sizes.len());
+    for size in sizes {
+        context.say(&format!("  finishing {} jobs", grouped(*size)));
+        cells.push(cell_with(
+            &mut server,
+            context.effort.pick(100, NODES, NODES),
+            *size,
+        )?);
+    }
+    // The records of the dispatches that are measured go, so that the number stays.
+    let measured = context.in_turn("finished jobs", sizes.len(), |side| {
+        let cell = &mut cells[side];
+        let (cost, jobs) = cell.timed(|cell| cell.dispatch(CALLS, &[]))?;
+        cell.complete(&jobs)?;
+        cell.forget(&jobs)?;
+        Ok(cost)
+    })?;
+    let sweep = Sweep {
+        id: "finished",
+        sizes,
+        unit: "finished jobs in the cell",
+        target: Some((FINISHED_MOST, Target::AtMost(1.2))),
+    };
+    let title = "A dispatch at 1,000 nodes with finished jobs";
+    let mut table = Table::comparing(title, "us", "with more", "with one");
+    sweep.rows(context, &mut table, &measured);
+    result.tables.push(table);
+    let plot = Plot::growth(
+        "growth-finished",
+        "A dispatch as the number of finished jobs grows, 1,000 nodes",
+        "finished jobs in the cell",
+        "us of Redis time per dispatch, median",
+        vec![sweep.line("Lockless", &measured)],
+    );
+    result.plots.push(plot.from_nothing());
+    Ok(())
+}
+
+fn cell_with(server: &mut Server, nodes: usize, finished: usize) -> Result<Cell, Error> {
+    let mut cell = Cell::plain(server, nodes)?;
+    cell.set("keep_finished_ms", KEEP_MS)?;
+    let mut left = finished;
+    while left > 0 {
+        let jobs = cell.dispatch(left.min(nodes), &[])?;
+        cell.complete(&jobs)?;
+        left -= jobs.len();
+    }
+    cell.set_defaults()?;
+    Ok(cell)
+}

@@ -1,0 +1,92 @@
+//! Other queues beside Lockless: they move jobs, it places them.
+
+mod bullmq;
+mod others;
+
+use lockless_functions::LIBRARY;
+use tokio::runtime::Runtime;
+
+use crate::harness::{Context, Effort};
+use crate::link::{Link, Server};
+use crate::load::{Door, Ran, Spent, Stage, Work};
+use crate::peers::install::Installed;
+use crate::peers::{BULLMQ, Kind, Peer};
+use crate::results::GroupResult;
+use crate::{Error, failed};
+
+use std::time::Duration;
+
+/// Callers of Lockless, as targets name them.
+const CALLERS: usize = 64;
+const NODES: usize = 1000;
+const SLOTS_PER_NODE: u32 = 20;
+/// What each side does that the other does not.
+const DIFFERENCES: &str = include_str!("differences.md");
+
+pub(super) fn run(context: &mut Context) -> Result<GroupResult, Error> {
+    let mut result = GroupResult::default();
+    let mut ours = Ours::start()?;
+    match installed(context, &BULLMQ) {
+        Ok(there) => bullmq::run(context, &mut ours, &there, &mut result)?,
+        Err(missing) => result.lacks(BULLMQ.name, missing),
+    }
+    others::run(context, &mut ours, &mut result)?;
+    result.remarks.push(DIFFERENCES.trim().to_owned());
+    Ok(result)
+}
+
+/// A peer that can be started. A quick run installs only what takes seconds.
+fn installed(context: &mut Context, peer: &Peer) -> Result<Installed, Error> {
+    if let Some(there) = peer.find(&context.repository) {
+        return Ok(there);
+    }
+    let may_take_long = context.effort == Effort::Full || context.is_asked_for;
+    if !may_take_long && peer.kind != Kind::Node {
+        return Err(Error::Failed {
+            what: "it is not installed".to_owned(),
+            reason: "`cargo xtask bench --only peers` installs it".to_owned(),
+        });
+    }
+    context.say(&format!("  installing {}", peer.name));
+    peer.install(&context.repository)
+}
+
+/// Lockless on a private server, called without a gateway.
+struct Ours {
+    runtime: Runtime,
+    server: Server,
+    stage: Stage,
+    link: Link,
+    door: Door,
+}
+
+impl Ours {
+    fn start() -> Result<Self, Error> {
+        let runtime = Runtime::new().map_err(failed("a runtime"))?;
+        let mut server = Server::start(&[LIBRARY])?;
+        Ok(Ours {
+            stage: Stage::on_server(server.port(), NODES, SLOTS_PER_NODE)?,
+            link: server.link()?,
+            door: runtime.block_on(Door::direct(server.port()))?,
+            runtime,
+            server,
+        })
+    }
+
+    /// So many callers that do this for so long, and what it cost the server.
+    fn run(&mut self, callers: usize, work: Work, time: Duration) -> Result<(Ran, Spent), Error> {
+        self.stage.run_counted(
+            &self.runtime,
+            &self.door,
+            callers,
+            work,
+            time,
+            &mut self.link,
+        )
+    }
+
+    /// The same through another door.
+    fn run_through(&mut self, door: &Door, work: Work, time: Duration) -> Result<Ran, Error> {
+        self.stage.run(&self.runtime, door, CALLERS, work, time)
+    }
+}

@@ -1,0 +1,167 @@
+//! The harness: named groups of measurements, run one after the other, kept and reported.
+
+mod effort;
+pub mod interrupt;
+pub mod terminal;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+pub use effort::Effort;
+pub use terminal::Terminal;
+
+use crate::Error;
+use crate::groups::GROUPS;
+use crate::report;
+use crate::results::{Figure, GroupResult, Kept, Machine, Provenance, Store, Table, commit, load};
+use crate::rounds::{Measured, in_turn};
+
+/// A named group of measurements.
+pub struct Group {
+    /// Its name on the command line and of its files.
+    pub name: &'static str,
+    /// Its heading in the report.
+    pub title: &'static str,
+    /// What it measures, in a sentence or two.
+    pub about: &'static str,
+    /// Whether it works without the network, and so is part of a smoke run.
+    pub is_local: bool,
+    /// Measures it.
+    pub run: fn(&mut Context) -> Result<GroupResult, Error>,
+}
+
+/// What a group needs to know and to say while it measures.
+pub struct Context {
+    /// How much to measure.
+    pub effort: Effort,
+    /// Whether to count instructions, which is slow.
+    pub with_instructions: bool,
+    /// Whether the group was asked for by name, so that it may take its time to install what it needs.
+    pub is_asked_for: bool,
+    /// The root of the repository.
+    pub repository: PathBuf,
+    terminal: Terminal,
+}
+
+impl Context {
+    /// For groups that are run one after the other.
+    pub fn new(effort: Effort, with_instructions: bool) -> Self {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Context {
+            effort,
+            with_instructions,
+            is_asked_for: false,
+            repository: own.parent().unwrap_or(own).to_owned(),
+            terminal: Terminal::default(),
+        }
+    }
+
+    /// Says what is being done.
+    pub fn say(&mut self, what: &str) {
+        self.terminal.line(what);
+    }
+
+    /// Adds a figure to a table, and shows it.
+    pub fn add(&mut self, table: &mut Table, figure: Figure) {
+        self.terminal.figure(table, &figure);
+        table.figures.push(figure);
+    }
+
+    /// Measures sides in turn, at the pace of this run: `measure(side)` gives the value of one side in one round.
+    pub fn in_turn(
+        &mut self,
+        what: &str,
+        sides: usize,
+        measure: impl FnMut(usize) -> Result<f64, Error>,
+    ) -> Result<Measured, Error> {
+        let pace = self.effort.pace();
+        let measured = in_turn(pace, sides, measure, |round| {
+            self.terminal
+                .passing(&format!("{what}: round {round} of {}", pace.rounds));
+        });
+        self.terminal.clear();
+        measured
+    }
+
+    /// Measures two sides in turn.
+    pub fn compare(
+        &mut self,
+        what: &str,
+        mut first: impl FnMut() -> Result<f64, Error>,
+        mut second: impl FnMut() -> Result<f64, Error>,
+    ) -> Result<Measured, Error> {
+        self.in_turn(what, 2, |side| if side == 0 { first() } else { second() })
+    }
+}
+
+/// Runs groups one after the other and keeps what they gave. A group that fails is named at the end and does not stop the others.
+pub fn run(
+    groups: &[&Group],
+    context: &mut Context,
+    store: &Store,
+    command: &str,
+) -> Result<(), Error> {
+    let commit = commit(&context.repository);
+    let machine = Machine::here();
+    let mut failures = Vec::new();
+    let mut fresh = Vec::new();
+    let mut is_interrupted = false;
+    for (place, group) in groups.iter().enumerate() {
+        let began = Instant::now();
+        let load_at_begin = load();
+        context.say(&format!(
+            "\n[{}/{}] {}: {}",
+            place + 1,
+            groups.len(),
+            group.name,
+            group.title
+        ));
+        let result = match (group.run)(context) {
+            Ok(result) => result,
+            Err(Error::Interrupted) => {
+                is_interrupted = true;
+                break;
+            }
+            Err(error) => {
+                context.say(&format!("  FAILED: {error}"));
+                failures.push(format!("{} ({error})", group.name));
+                continue;
+            }
+        };
+        for missing in &result.not_available {
+            context.say(&format!(
+                "  not available: {}: {}",
+                missing.name, missing.reason
+            ));
+        }
+        let kept = Kept {
+            group: group.name.to_owned(),
+            provenance: Provenance {
+                at: jiff::Timestamp::now()
+                    .strftime("%Y-%m-%d %H:%M")
+                    .to_string(),
+                command: command.to_owned(),
+                effort: context.effort.name().to_owned(),
+                took_s: began.elapsed().as_secs_f64(),
+                commit: commit.clone(),
+                load_at_begin,
+                machine: machine.clone(),
+            },
+            result,
+        };
+        context.say(&format!("  took {:.1} s", kept.provenance.took_s));
+        store.keep(&kept)?;
+        fresh.push(kept);
+    }
+    report::write(GROUPS, store, &context.repository)?;
+    context.terminal.summary(&fresh, &failures);
+    context.say(&format!("The report is {}.", store.page().display()));
+    if is_interrupted {
+        return Err(Error::Interrupted);
+    }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Groups(failures.join("; ")))
+    }
+}

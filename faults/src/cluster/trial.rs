@@ -1,0 +1,206 @@
+//! A load on cells of all primaries, twice at the same time: with a replica's word for every call, and without.
+//!
+//! Both meet the same faults at the same moments, so that what one keeps and the other loses is due to that word alone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockless_topology::slot_of_key;
+
+use super::route::ToCluster;
+use super::servers::{Cluster, PRIMARIES};
+use crate::Error;
+use crate::history::{Durability, Recorder};
+use crate::load::{Load, Plan, prepare};
+use crate::outcome::{Outcome, Rule, Tally, Violation};
+use crate::rules;
+use crate::run::Run;
+use crate::wire::Route;
+
+/// Nodes are given up after so long: longer than a failover, so that most of them outlive it.
+const HEARTBEAT_TTL_MS: u64 = 6000;
+/// Every call of the load waits so long first: the machine is shared, and a history has to be judged.
+const PACE: Duration = Duration::from_millis(4);
+const DRAIN_WITHIN: Duration = Duration::from_secs(40);
+const WORK_WITHIN: Duration = Duration::from_secs(30);
+
+/// A protected load and a control, side by side.
+pub(super) struct Trial {
+    protected: Side,
+    control: Side,
+}
+
+struct Side {
+    plan: Plan,
+    route: Arc<ToCluster>,
+    recorder: Arc<Recorder>,
+    load: Load,
+}
+
+/// When something was broken.
+pub(super) struct Broken {
+    protected_us: u64,
+    control_us: u64,
+}
+
+impl Trial {
+    /// Starts both loads. Each has a cell on each primary.
+    pub(super) fn start(run: &Run, cluster: &Arc<Cluster>, number: u64) -> Result<Self, Error> {
+        let side =
+            |name, durability| Side::start(run, cluster, &format!("{name}{number}"), durability);
+        Ok(Self {
+            protected: side("kept", Durability::Confirmed)?,
+            control: side("bare", Durability::Answered)?,
+        })
+    }
+
+    /// The cell of the protected load that a primary has.
+    pub(super) fn cell_on(&self, cluster: &Cluster, primary: usize) -> Result<Arc<str>, Error> {
+        let mut roots = self.protected.plan.roots.iter();
+        let is_there = |root: &&Arc<str>| cluster.primary_of(root) == Some(primary);
+        let found = roots.find(is_there).cloned();
+        found.ok_or_else(|| no_cell(cluster, primary))
+    }
+
+    /// Notes that something is about to be broken.
+    pub(super) fn break_now(&self) -> Broken {
+        Broken {
+            protected_us: self.protected.recorder.now_us(),
+            control_us: self.control.recorder.now_us(),
+        }
+    }
+
+    /// Notes that it is whole again.
+    pub(super) fn healed(&self, broken: &Broken) {
+        self.protected.recorder.healed(broken.protected_us);
+        self.control.recorder.healed(broken.control_us);
+    }
+
+    /// Waits until the cell takes work again, and says for how long it did not since something was broken.
+    pub(super) fn outage(&self, run: &Run, root: &str, broken: &Broken) -> Result<Duration, Error> {
+        let recorder = &self.protected.recorder;
+        let now_us = recorder.now_us();
+        // When work was asked for and taken that a replica confirmed.
+        let taken = || {
+            let mut taken_us = vec![(broken.protected_us, broken.protected_us)];
+            recorder.latest(|record| {
+                let is_work = matches!(record.function, "dispatch" | "submit");
+                if is_work && record.is_confirmed && &*record.root == root {
+                    taken_us.push((record.start_us, record.end_us));
+                }
+                (record.end_us < broken.protected_us).then_some(())
+            });
+            taken_us.sort_unstable();
+            taken_us
+        };
+        run.wait_for("work taken after the fault", WORK_WITHIN, || {
+            match taken().last() {
+                Some((start_us, _)) if *start_us > now_us => Ok(()),
+                _ => Err(format!("{root} took none")),
+            }
+        })?;
+        let taken = taken();
+        let gaps = taken
+            .windows(2)
+            .map(|pair| pair[1].1.saturating_sub(pair[0].1));
+        Ok(Duration::from_micros(gaps.max().unwrap_or_default()))
+    }
+
+    /// Ends both loads and judges them.
+    pub(super) fn finish(self, run: &Run, outcome: &mut Outcome) -> Result<(), Error> {
+        let (tally, recovery) = self.protected.finish(run)?;
+        outcome.protected.add(tally);
+        if let Some(recovery) = recovery {
+            outcome.recovered_in(recovery);
+        }
+        let (tally, _) = self.control.finish(run)?;
+        outcome.control.get_or_insert_default().add(tally);
+        run.say(format_args!(
+            "{} rounds, {} calls, {} losses, {} without WAIT",
+            outcome.rounds,
+            outcome.protected.operations,
+            outcome.protected.losses(),
+            outcome.control.as_ref().map_or(0, Tally::losses)
+        ));
+        Ok(())
+    }
+}
+
+impl Side {
+    fn start(
+        run: &Run,
+        cluster: &Arc<Cluster>,
+        name: &str,
+        durability: Durability,
+    ) -> Result<Self, Error> {
+        let route = Arc::new(ToCluster::new(cluster, PACE));
+        let plan = Plan {
+            roots: cells(cluster, name)?,
+            nodes: 2,
+            callers: 3,
+            heartbeat_ttl_ms: HEARTBEAT_TTL_MS,
+            ..Plan::small("", run.seed())
+        };
+        prepare(&plan, route.as_ref())?;
+        let recorder = Recorder::new(durability, HEARTBEAT_TTL_MS);
+        let load = Load::start(
+            plan.clone(),
+            Arc::clone(&route) as Arc<dyn Route>,
+            &recorder,
+        );
+        Ok(Self {
+            plan,
+            route,
+            recorder,
+            load,
+        })
+    }
+
+    fn finish(self, run: &Run) -> Result<(Tally, Option<Duration>), Error> {
+        let drained = self.load.drain(run, DRAIN_WITHIN);
+        let verdict = rules::verdict(run, &self.plan, self.route.as_ref(), &self.recorder)?;
+        let mut tally = verdict.tally;
+        match drained {
+            Ok(()) => {}
+            // Something that was acknowledged never ends.
+            Err(Error::Waited { what, seen, .. }) => {
+                let sentence = format!("{what} did not come: {seen}");
+                tally
+                    .violations
+                    .push(Violation::new(Rule::JobKept, sentence));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok((tally, verdict.recovery))
+    }
+}
+
+/// A cell for each primary.
+pub(super) fn cells(cluster: &Cluster, name: &str) -> Result<Vec<Arc<str>>, Error> {
+    let primaries = cluster.primaries();
+    if primaries.len() != PRIMARIES {
+        return Err(Error::Call {
+            call: "the primaries of the Cluster".to_owned(),
+            said: format!("{} of {PRIMARIES} answer", primaries.len()),
+        });
+    }
+    let cells = primaries
+        .into_iter()
+        .map(|primary| cell_of(cluster, primary, name));
+    cells.collect()
+}
+
+/// A cell that a primary has.
+pub(super) fn cell_of(cluster: &Cluster, primary: usize, name: &str) -> Result<Arc<str>, Error> {
+    let view = cluster.nodes()[primary].view()?;
+    let mut names = (0..100_000).map(|number| format!("faults:{{{name}-{number}}}"));
+    let root = names.find(|root| view.has_slot(slot_of_key(root)));
+    root.map(Arc::from).ok_or_else(|| no_cell(cluster, primary))
+}
+
+fn no_cell(cluster: &Cluster, primary: usize) -> Error {
+    Error::Call {
+        call: format!("a cell on {}", cluster.nodes()[primary]),
+        said: "it has none".to_owned(),
+    }
+}

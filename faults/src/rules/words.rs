@@ -1,0 +1,93 @@
+//! What nodes said of themselves: when they were present, and how much of their load is not ours.
+
+use std::collections::BTreeMap;
+
+use crate::history::{History, Record};
+
+use super::micros;
+
+/// The words of one node, by their start.
+#[derive(Default)]
+pub(crate) struct Words<'h> {
+    records: Vec<&'h Record>,
+    /// When it may have ended, by itself or by its silence.
+    may_end_us: Vec<u64>,
+}
+
+/// A node, by cell and id.
+pub(crate) type NodeKey<'h> = (&'h str, &'h str);
+
+/// The words of each node.
+pub(crate) fn of(history: &History) -> BTreeMap<NodeKey<'_>, Words<'_>> {
+    let mut nodes: BTreeMap<NodeKey, Words> = BTreeMap::new();
+    for record in &history.records {
+        let is_word = matches!(
+            record.function,
+            "register" | "heartbeat" | "tick" | "deregister"
+        );
+        if is_word && record.said.may_have_acted() {
+            let words = nodes.entry((&record.root, record.word(0))).or_default();
+            words.records.push(record);
+        }
+    }
+    for words in nodes.values_mut() {
+        words.may_end_us = ends(history, &words.records);
+    }
+    nodes
+}
+
+/// A node's holds may end when it registers, which it does anew only, when it leaves, and when it was silent.
+fn ends(history: &History, records: &[&Record]) -> Vec<u64> {
+    let mut ends: Vec<u64> = records
+        .iter()
+        .filter(|record| matches!(record.function, "register" | "deregister"))
+        .map(|record| record.start_us)
+        .collect();
+    let ttl_us = micros(history.heartbeat_ttl_ms);
+    let heard: Vec<&&Record> = records
+        .iter()
+        .filter(|record| history.is_durable(record) && record.function != "deregister")
+        .collect();
+    for pair in heard.windows(2) {
+        let silent_us = pair[0].start_us + ttl_us;
+        if pair[1].end_us > silent_us {
+            ends.push(silent_us);
+        }
+    }
+    if let Some(last) = heard.last() {
+        ends.push(last.start_us + ttl_us);
+    }
+    ends.sort_unstable();
+    ends
+}
+
+impl Words<'_> {
+    /// When a hold that was there at this time may first have ended with its node.
+    pub(crate) fn may_end_after(&self, time_us: u64) -> u64 {
+        let next = self.may_end_us.partition_point(|end| *end <= time_us);
+        self.may_end_us.get(next).copied().unwrap_or(u64::MAX)
+    }
+
+    /// How many slots it has, as it said last before this time. The load's nodes never change that.
+    pub(crate) fn max_jobs(&self) -> Option<u64> {
+        let registers = self.records.iter().rev();
+        let mut said = registers.filter(|record| record.function == "register");
+        said.find_map(|record| record.word(1).parse().ok())
+    }
+
+    /// How much foreign work it surely had from `start_us` to `end_us`, as it said.
+    pub(crate) fn foreign(&self, history: &History, start_us: u64, end_us: u64) -> u64 {
+        let mut least = u64::MAX;
+        let before = self.records.partition_point(|word| word.start_us <= end_us);
+        for word in self.records[..before].iter().rev() {
+            let is_sure = word.reply().is_some() && history.undone_at(word).is_none();
+            let said = word.number("FOREIGN").filter(|_| is_sure).unwrap_or(0);
+            least = least.min(said);
+            // What it said before this one was over then.
+            if is_sure && word.end_us <= start_us {
+                return least;
+            }
+        }
+        0
+    }
+}

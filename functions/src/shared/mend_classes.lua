@@ -1,0 +1,88 @@
+-- Mends classes and what is found by their attributes: what audit_classes names.
+
+local mend_classes = {}
+
+-- A set of more members is not gone through, but made anew: each of its nodes is then found to be missing, and put back.
+local WALKED = 10000
+
+-- What is cached, also by sessions, was found with sets that were wrong. Once a call is enough: nothing is matched meanwhile.
+local function forget_matches(c)
+  if not c.has_forgotten then classes.next_generation(c) end
+  c.has_forgotten = true
+end
+
+-- The description that a class is listed with, or nil.
+local function listed(c, class)
+  local number = string.format('%d', tonumber(class:sub(1, 10) or nil) or 0)
+  local text = redis.call('ZRANGEBYSCORE', keys.classes(c.root), number, number)[1]
+  return text and classes.parse(text), text
+end
+
+-- Writes the description of a class as it is listed, if it is. Returns the description it has then.
+function mend_classes.describe(c, class)
+  local desc, text = listed(c, class)
+  local found = classes.read(c, class)
+  if not desc or (found and classes.canonical(found) == text) then return found end
+  redis.call('HSET', keys.class(c.root, class), 'max_jobs', string.format('%d', desc.max_jobs), 'region', desc.region,
+    'pools', desc.pools, 'pairs', desc.pairs, 'labels', desc.labels)
+  return desc
+end
+
+function mend_classes.sentinel(c, class)
+  redis.call('ZADD', keys.ready(c.root, class), '+inf', cell.SENTINEL)
+end
+
+function mend_classes.drop(c, class)
+  classes.drop_if_empty(c, class)
+end
+
+-- An entry that describes nothing.
+function mend_classes.unlist(c, text)
+  redis.call('ZREM', keys.classes(c.root), text)
+end
+
+-- Puts a class into the set of an attribute it has.
+function mend_classes.add(c, class, attr)
+  redis.call('SADD', keys.attr(c.root, attr), class)
+  redis.call('ZADD', keys.attrs(c.root), '0', attr)
+  forget_matches(c)
+end
+
+-- Takes out a class that does not have it.
+function mend_classes.remove(c, class, attr)
+  redis.call('SREM', keys.attr(c.root, attr), class)
+  forget_matches(c)
+end
+
+function mend_classes.list_attribute(c, attr)
+  redis.call('ZADD', keys.attrs(c.root), '0', attr)
+end
+
+function mend_classes.unlist_attribute(c, attr)
+  if redis.call('EXISTS', keys.attr(c.root, attr)) == 0 then redis.call('ZREM', keys.attrs(c.root), attr) end
+end
+
+-- Takes a node that is not of the class out of its ready index.
+function mend_classes.remove_stranger(c, class, node)
+  local rt = nodes.read(c, node)
+  if not rt or rt.class ~= class then redis.call('ZREM', keys.ready(c.root, class), node) end
+end
+
+-- Takes those out of a pool's members that are not; those that are missing are named one by one.
+function mend_classes.members(c, pool)
+  local call = redis.call
+  local key = keys.members(c.root, pool)
+  if call('SCARD', key) > WALKED then return call('DEL', key) end
+  for _, node in ipairs(call('SINTER', key)) do
+    if not deployments.is_in_pool(c, node, pool) then call('SREM', key, node) end
+  end
+end
+
+function mend_classes.count_pair(c, pair, pool)
+  index.recount(c, pair, pool)
+end
+
+-- What is mended by what its causes say: every one of them is named as well.
+function mend_classes.by_its_causes() end
+
+return mend_classes

@@ -1,0 +1,30 @@
+-- Mends the due list, the holds of incarnations that ended, and the boxes of ended jobs: what audit_due names.
+
+local mend_due = {}
+
+function mend_due.remove(c, member)
+  redis.call('ZREM', keys.due(c.root), member)
+end
+
+-- Holds of an incarnation that ended, without the sentinel that goes last: they are settled; without any: there is nothing to.
+function mend_due.lost(c, rest)
+  local lost = keys.lost(c.root, rest:match('^(%S+) %S+$') or '')
+  if redis.call('EXISTS', lost) == 1 then
+    redis.call('ZADD', lost, '+inf', holds.SENTINEL)
+  else
+    redis.call('ZREM', keys.due(c.root), 'l' .. rest)
+  end
+end
+
+function mend_due.lost_hold(c, incarnation, member)
+  if not jobs.read(c, member:sub(2)) then redis.call('ZREM', keys.lost(c.root, incarnation), member) end
+end
+
+local BOXES = { f = keys.failed, c = keys.cancelled }
+
+-- An entry of a job that has no record, or has ended otherwise.
+function mend_due.box_entry(c, due, entry)
+  redis.call('ZREM', BOXES[due](c.root), entry)
+end
+
+return mend_due

@@ -15,18 +15,21 @@ local SETTLE_BEFORE_REFUSAL = 128
 local AUTO_ID_TRIES = 4
 
 -- The job of that id is there already: the same call again gets the same reply, and an interrupted one is finished.
--- Returns the reply, or nil when the job has to be granted (again).
+-- Returns the reply; or nil when the job has to be granted (again), and then also TAKEN when that needs another id, or UNDONE
+-- when an interrupted grant was undone, so that a node has to be chosen anew.
+local TAKEN, UNDONE = 1, 2
+
 local function replay(c, job, arg, automatic)
   local rec = jobs.read_with_payload(c, job)
   if not rec then return nil end
   local same = (rec.kind == 'd' or rec.kind == 'b') and rec.session == arg.session and rec.src == arg.src and rec.tgt == arg.tgt and
     rec.payload == arg.payload
   if not same then
-    if automatic then return nil, true end
+    if automatic then return nil, TAKEN end
     errors.fail('JOB_EXISTS', 'another job ' .. errors.shown(job) .. ' exists: other session, pair or payload')
   end
   local interrupted = tonumber(rec.grant) > c.grants
-  if automatic and not interrupted then return nil, true end
+  if automatic and not interrupted then return nil, TAKEN end
   if rec.status then
     if rec.status == 'expired' or rec.status == 'cancelled' then errors.wrong_state(job, rec.status) end
     return { rec.node, job }
@@ -34,7 +37,13 @@ local function replay(c, job, arg, automatic)
   local score = holds.score(c, rec.node, job)
   if not score then
     cell.guard(c)
-    if interrupted then return nil end
+    if interrupted then
+      -- The node may have been made to look fuller by a hold that it never got.
+      local rt = nodes.read(c, rec.node)
+      if not rt then return nil end
+      ready.place(c, rt.class, rec.node, rt.flags, nodes.held(c, rec.node) + rt.foreign, rec.grant)
+      return nil, UNDONE
+    end
     -- Its node was lost, and it is about to be settled.
     errors.wrong_state(job, 'expired')
   end
@@ -102,12 +111,10 @@ local function grant(c, arg, found, job, job_key, number, number_text)
 
   call('HSET', job_key, 'd', jobs.pack(node, found.class, found.in_seat and 'b' or 'd', now_text, ack_ms or '0', ttl_text,
     number_text, arg.src, arg.tgt, session), 'p', arg.payload)
+  -- The node's place comes before the hold: a slot that is taken is never offered.
+  if not found.in_seat then call('ZADD', found.key, format('%d', score - score % UNIT + UNIT + number % UNIT), node) end
   call('ZADD', keys.slots(root, node), format('%d', ack_ms and deadline or DISPATCHED + deadline), 'j' .. job)
-  if found.in_seat then
-    leases.sit(c, session, arg.remembered, job)
-  else
-    call('ZADD', found.key, format('%d', score - score % UNIT + UNIT + number % UNIT), node)
-  end
+  if found.in_seat then leases.sit(c, session, arg.remembered, job) end
   if deadline < now + HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
   remember(c, arg, found, number)
   if c.configured then events.of_job(c, 'job_dispatched', node, job, session) end
@@ -149,8 +156,8 @@ local function plainly(root, arg, now, now_text, grants, finished, rest, generat
   -- first write
   call('HSET', job_key, 'd', jobs.pack(node, class, 'd', now_text, '0', JOB_TTL.text, number_text, arg.src, arg.tgt, session),
     'p', arg.payload)
-  call('ZADD', root .. SLOTS .. node, format('%d', DISPATCHED + JOB_TTL.default + now), 'j' .. job)
   call('ZADD', ready_key, format('%d', score - score % UNIT + UNIT + number % UNIT), node)
+  call('ZADD', root .. SLOTS .. node, format('%d', DISPATCHED + JOB_TTL.default + now), 'j' .. job)
   cell.save_quiet(root, now_text, number_text, finished, rest)
   if now < listen + 0 then cell.publish(root, node) end
   return { node, job }
@@ -176,9 +183,10 @@ local function dispatch(root, arg)
     found = choose.node(c, arg)
   end
   if not found then
-    local reply = arg.job and replay(c, arg.job, arg)
+    local reply, why
+    if arg.job then reply, why = replay(c, arg.job, arg) end
     if reply then return reply end
-    choose.refuse(c, arg)
+    found = why == UNDONE and choose.node(c, arg) or choose.refuse(c, arg)
   end
 
   local number = c.grants + 1
@@ -194,9 +202,10 @@ local function dispatch(root, arg)
     local there = call('EXISTS', keys.none(root), job_key) == 1
     c.guarded = true
     if not there then break end
-    local reply, taken = replay(c, job, arg, not arg.job)
+    local reply, why = replay(c, job, arg, not arg.job)
     if reply then return reply end
-    if not taken then break end
+    if why == UNDONE then found = choose.node(c, arg) or choose.refuse(c, arg) end
+    if why ~= TAKEN then break end
     if try == AUTO_ID_TRIES then
       errors.fail('JOB_EXISTS', 'job ' .. errors.shown(job) .. ' exists: name the job with JOB')
     end

@@ -8,7 +8,7 @@
 -- Calls:  11 (9 when it is renewed, 6 when it is refused)
 
 -- The same job again. Returns the reply, or nil when the slot has to be taken.
-local function again(c, arg, rec, until_ms)
+local function again(c, arg, rt, rec, until_ms)
   local call = redis.call
   local job, node = arg.job, arg.node
   if rec.status == 'released' then return nil end
@@ -20,12 +20,13 @@ local function again(c, arg, rec, until_ms)
   local score = holds.score(c, node, job)
   local interrupted = tonumber(rec.grant) > c.grants
   if not score then
-    if interrupted then return nil end
-    errors.wrong_state(job, 'expired')
+    if not interrupted then errors.wrong_state(job, 'expired') end
+    -- The node may have been made to look fuller by a hold that it never got.
+    ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign)
+    return nil
   end
   local state = holds.state(score)
   if state ~= 'reserved' then return 1 end
-  local rt = nodes.read(c, node)
   if until_ms < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, until_ms) end
   call('ZADD', keys.slots(c.root, node), 'XX', holds.text(0, until_ms), 'j' .. job)
   if interrupted then
@@ -48,7 +49,7 @@ local function reserve(root, arg)
   local until_ms = c.now + ttl_ms
   local rec = jobs.read(c, job)
   if rec then
-    local reply = again(c, arg, rec, until_ms)
+    local reply = again(c, arg, rt, rec, until_ms)
     if reply then return reply end
   end
   local place = tonumber(call('ZSCORE', keys.ready(root, rt.class), node) or nil)
@@ -59,8 +60,9 @@ local function reserve(root, arg)
   local used = (c.grants + 1) % ready.UNIT
   call('HSET', keys.job(root, job), 'd', jobs.pack(node, rt.class, 'r', c.now_text, ttl_ms,
     config.value(c, 'job_ttl_ms'), grant, '-', '-', '-'), 'p', '')
-  call('ZADD', keys.slots(root, node), holds.text(0, until_ms), 'j' .. job)
+  -- The node's place comes before the hold: a slot that is taken is never offered.
   call('ZADD', keys.ready(root, rt.class), ready.text(place - place % ready.UNIT + ready.UNIT + used), node)
+  call('ZADD', keys.slots(root, node), holds.text(0, until_ms), 'j' .. job)
   if until_ms < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, until_ms) end
   c.grants = c.grants + 1
   cell.set_counter(c, 'reserved', cell.counter(c, 'reserved') + 1)

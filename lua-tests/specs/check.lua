@@ -151,8 +151,20 @@ local damages = {
     redis('HSET', R, 'incarnation', 1)
   end },
   { 'a runtime that can not be read', 'node n1: its runtime can not be read', function()
-    redis('HDEL', key('node:runtime:n1'), 'until', 'scan', 'foreign')
+    redis('HDEL', key('node:runtime:n1'), 'until', 'scan')
   end, 'runtime:n1 :due' },
+  { 'a node whose flags are missing', 'node n2: its runtime can not be read', function()
+    redis('HDEL', key('node:runtime:n2'), 'flags')
+  end, ':due :events :lost: :runtime:n2 :slots:n2 :ready: R' },
+  { 'a node whose flags are none', 'node n2: its runtime can not be read', function()
+    redis('HSET', key('node:runtime:n2'), 'flags', 'x')
+  end, ':due :events :lost: :runtime:n2 :slots:n2 :ready: R' },
+  { 'a node whose foreign load is missing', 'node n2: its runtime can not be read', function()
+    redis('HDEL', key('node:runtime:n2'), 'foreign')
+  end, ':due :events :lost: :runtime:n2 :slots:n2 :ready: R' },
+  { 'a node whose foreign load is below none', 'node n2: its runtime can not be read', function()
+    redis('HSET', key('node:runtime:n2'), 'foreign', -5)
+  end, ':due :events :lost: :runtime:n2 :slots:n2 :ready: R' },
   { 'a record of a job that can not be read', 'hold jrunning on n1: its record can not be read', function()
     redis('HSET', key('job:running'), 'd', 'x')
   end, 'job:running slots:n1 R :events :failed' },

@@ -82,3 +82,35 @@ describe('a session record that is not one', function()
     expect(dispatch('s', 'j')):equals({ 'n1', 'j' })
   end)
 end)
+
+describe('between an interrupted grant and its repetition a slot is never given twice', function()
+  local function send(job, ...) return fcall('lockless_dispatch', 's', '-', '-', 'p', 'JOB', job, ...) end
+  -- Each takes the only slot of a node.
+  local grants = {
+    ['dispatch'] = function(_, job) return send(job) end,
+    ['dispatch under ACK'] = function(_, job) return send(job, 'ACK', 5000) end,
+    ['reserve'] = function(node, job) return fcall('lockless_reserve', node, job, 5000) end,
+    ['bind'] = function(_, job) return fcall('lockless_bind', job, 'r1') end,
+    ['pull'] = function(node) return fcall('lockless_pull', node, 'REQUEST', 'q') end,
+  }
+  for name, grant in pairs(grants) do
+    it(name, { hosts = 'model' }, function()
+      for at = 1, 100 do
+        local node = 'n' .. at
+        fcall('lockless_register', node, 1)
+        -- The session knows its class, so that a dispatch takes the plain way.
+        send('warm' .. at)
+        fcall('lockless_complete', 'warm' .. at, node, 'finished')
+        if name == 'pull' then fcall('lockless_submit', 'queued' .. at, 'p') end
+        fail_at(at)
+        local reply = grant(node, 'first' .. at)
+        fcall('lockless_dispatch', 't', '-', '-', 'p', 'JOB', 'second' .. at)
+        expect(fields(fcall('lockless_node', node)).current_jobs):is_at_most(1)
+        fcall('lockless_deregister', node)
+        fcall('lockless_sweep')
+        if not (type(reply) == 'table' and reply.err) then return end
+      end
+      error('it never came through')
+    end)
+  end
+end)

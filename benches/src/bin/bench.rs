@@ -81,7 +81,7 @@ fn bench(arguments: &Arguments) -> Result<(), Error> {
     context.is_asked_for = !arguments.only.is_empty();
     interrupt::listen()?;
     if let Some(path) = &arguments.against {
-        return against::run(&mut context, path);
+        return against::run(&mut context, path).map_err(interrupt::or_else);
     }
     let directory = match (&arguments.out, effort) {
         (Some(directory), _) => directory.clone(),

@@ -116,7 +116,7 @@ pub fn run(
             group.name,
             group.title
         ));
-        let result = match (group.run)(context) {
+        let result = match (group.run)(context).map_err(interrupt::or_else) {
             Ok(result) => result,
             Err(Error::Interrupted) => {
                 is_interrupted = true;

@@ -48,7 +48,7 @@ end
 local function is_readable(c, node, rt, say)
   local drawn = tonumber(redis.call('HGET', c.root, 'incarnation') or nil)
   local incarnation = tonumber(rt.incarnation or nil)
-  if not (incarnation and rt.flags and rt.foreign and rt.until_ms and rt.scan_ms) then
+  if not (incarnation and nodes.is_known(rt) and rt.until_ms and rt.scan_ms) then
     say('node ' .. node .. ': its runtime can not be read', mend_nodes.runtime, node)
     return false
   end

@@ -60,7 +60,7 @@ local function make_sure(c, node, rt, job, rec, deadline, attempt)
   if rec.status or rec.q.attempt > attempt then return end
   local score = rec.node == node and holds.score(c, node, job)
   if score and not tries.is_counted(c, rec) then
-    tries.start(c, node, rt, job, rec, deadline)
+    tries.start(c, node, rt, job, rec, deadline, true)
   elseif score then
     queues.remove(c, job, rec.q)
   elseif tries.next_attempt(rec) == attempt and queues.has(c, job, rec.q) and

@@ -92,6 +92,28 @@ function mend_nodes.slots(c, node)
   redis.call('ZADD', keys.slots(c.root, node), '+inf', holds.SENTINEL)
 end
 
+-- The number that was drawn last as an incarnation. One that can't be read is mended first.
+local function last_drawn(c)
+  local drawn = tonumber(redis.call('HGET', c.root, 'incarnation') or nil)
+  if drawn then return drawn end
+  mend_cell.number(c, 'incarnation')
+  return last_drawn(c)
+end
+
+local function draw(c)
+  last_drawn(c)
+  return redis.call('HINCRBY', c.root, 'incarnation', '1')
+end
+
+-- A node of which nobody knows what it may take gets nothing until it has registered again: it is lost.
+local function fence(c, node, key)
+  redis.call('HSET', key, 'flags', 'l', 'foreign', '0', 'until',
+    string.format('%d', c.now + config.value(c, 'forget_node_ms')))
+  events.write(c, 'node_lost', 'node', node, 'detail', 'its record could not be read')
+  mend_nodes.abandon(c, node)
+  mend_nodes.place(c, node)
+end
+
 -- A number that can't be read, of what a node says with each heartbeat: as if it had just registered. An incarnation that was
 -- never drawn may be drawn again, so it is.
 function mend_nodes.runtime(c, node)
@@ -99,13 +121,15 @@ function mend_nodes.runtime(c, node)
   local key = keys.runtime(c.root, node)
   local rt = nodes.read(c, node)
   if not rt then return end
-  if not rt.foreign then call('HSET', key, 'foreign', '0') end
+  if not nodes.is_known(rt) then
+    fence(c, node, key)
+    rt = nodes.read(c, node)
+  end
   if not rt.until_ms then call('HSET', key, 'until', string.format('%d', c.now + config.value(c, 'heartbeat_ttl_ms'))) end
   if not rt.scan_ms then call('HSET', key, 'scan', '0') end
-  if not rt.flags then call('HSET', key, 'flags', '') end
   if not tonumber(rt.incarnation or nil) then
-    call('HSET', key, 'incarnation', string.format('%d', call('HINCRBY', c.root, 'incarnation', '1')))
-  elseif tonumber(rt.incarnation) > tonumber(call('HGET', c.root, 'incarnation')) then
+    call('HSET', key, 'incarnation', string.format('%d', draw(c)))
+  elseif tonumber(rt.incarnation) > last_drawn(c) then
     call('HSET', c.root, 'incarnation', rt.incarnation)
   end
 end
@@ -114,7 +138,7 @@ end
 function mend_nodes.abandon(c, node)
   local rt = nodes.read(c, node)
   if not rt or not nodes.is_lost(rt) then return end
-  local incarnation = redis.call('HINCRBY', c.root, 'incarnation', '1')
+  local incarnation = draw(c)
   holds.abandon(c, node, incarnation)
   deployments.abandon(c, node, incarnation)
 end

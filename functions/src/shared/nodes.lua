@@ -16,6 +16,14 @@ function nodes.read(c, node)
     scan_ms = tonumber(f[6]), instance = f[7] }
 end
 
+local FOREIGN_MAX = contract.lockless_heartbeat.options.FOREIGN.max
+
+-- Whether it can be known what a node may take: without its flags it may be fenced, without its load it may be full.
+function nodes.is_known(rt)
+  local flags, foreign = rt.flags, rt.foreign
+  return flags and flags:find('^[lodb]*$') and foreign and foreign >= 0 and foreign <= FOREIGN_MAX and foreign % 1 == 0
+end
+
 function nodes.is_lost(rt)
   return rt.flags:find('l', 1, true) ~= nil
 end

@@ -81,9 +81,10 @@ local function count_start(c, rec)
   cell.save(c, 'started', string.format('%d', (redis.call('HGET', c.root, 'started') or 0) + 1))
 end
 
--- Starts a waiting job on a node, or finishes an interrupted start there. It goes from its queue last: by that an
--- interrupted start is found.
-function tries.start(c, node, rt, job, rec, deadline)
+-- Starts a waiting job on a node, or finishes an interrupted start there, which may have its slot already (`is_held`). It goes
+-- from its queue last: by that an interrupted start is found. The node's place comes before the hold: a slot that is taken is
+-- never offered.
+function tries.start(c, node, rt, job, rec, deadline, is_held)
   local call = redis.call
   local q = rec.q
   if rec.node ~= node or tries.is_counted(c, rec) then
@@ -92,9 +93,9 @@ function tries.start(c, node, rt, job, rec, deadline)
     call('HSET', keys.job(c.root, job), 'd', description(rec, node, rt.class, rec.grant), 'q', tries.pack(q))
   end
   if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, deadline) end
+  ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + (is_held and 0 or 1) + rt.foreign)
   call('ZADD', keys.slots(c.root, node), holds.text(holds.RUNNING, deadline), 'j' .. job)
   work.add(c, node, job, q, deadline - rec.ttl_ms)
-  ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign)
   events.of_job(c, 'job_started', node, job, '', 'try ' .. q.attempt)
   count_start(c, rec)
   queues.remove(c, job, q)
@@ -110,7 +111,7 @@ function tries.may_start(c, job, rec, number)
     queues.drop(c, number, job)
   else
     local _, deadline = holds.state(score)
-    tries.start(c, rec.node, nodes.read(c, rec.node), job, rec, deadline)
+    tries.start(c, rec.node, nodes.read(c, rec.node), job, rec, deadline, true)
   end
   return false
 end

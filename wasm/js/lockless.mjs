@@ -12,6 +12,9 @@ const THROWN = { thrownByLua: true };
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+// As the module has it when it starts, and the greatest there is.
+const [USUAL_MEMORY, ALL_MEMORY] = [256 * 1024 * 1024, 0xffffffff];
+
 const DEFAULTS = {
   memoryLimit: 0, // bytes; 0: 256 MiB
   budget: 500_000, // thousands of Lua instructions in one call; 0: no bound
@@ -35,6 +38,9 @@ export class Stopped extends Error {
     this.name = 'Stopped';
   }
 }
+
+/** The module has no memory left to take a request. Nothing ran. */
+class NoRoom extends RangeError {}
 
 /** One instance of the module. After a trap it is of no further use. */
 class Instance {
@@ -72,7 +78,7 @@ class Instance {
   // Runs an export that takes bytes and the clock.
   give(name, bytes, nowUs) {
     const place = this.exports.alloc(bytes.length);
-    if (place === 0) throw new RangeError('the module has no memory for the request');
+    if (place === 0) throw new NoRoom('the module has no memory for the request');
     this.memory.set(bytes, place);
     const failed = this.exports[name](place, bytes.length, nowUs);
     this.exports.release(place);
@@ -196,25 +202,25 @@ export class Lockless {
 
   /** The whole keyspace, as bytes that any version of the module with the same state version can load. */
   save() {
-    const failed = this.#orGoBack(() => this.#instance.exports.save());
+    const failed = this.#orGoBack((instance) => instance.exports.save());
     if (failed) throw new Error(this.#instance.resultText());
     return this.#instance.result().slice();
   }
 
   /** Replaces the keyspace with a saved one. When that can not be done it throws, and the keyspace stays. */
   load(state, nowUs = this.#options.now()) {
-    const failed = this.#orGoBack(() => this.#instance.give('load', state, nowUs));
+    const failed = this.#orGoBack((instance) => instance.give('load', state, nowUs));
     if (failed) throw new Error(this.#instance.resultText());
     this.#takeImage();
   }
 
   /** Bytes the Lua machine uses. */
   get usedBytes() {
-    return this.#instance.exports.used() >>> 0;
+    return this.#live.exports.used() >>> 0;
   }
 
   #run(name, step, size) {
-    const failed = this.#orGoBack(() => step(this.#instance));
+    const failed = this.#orGoBack(step);
     if (failed) throw new Error(`${name}: ${this.#instance.resultText()}`);
     this.#journal.push(step);
     this.#journalBytes += size;
@@ -232,15 +238,24 @@ export class Lockless {
     this.#journalBytes = 0;
   }
 
+  // The instance that the next call runs in. After a trap there is none until it could be made again.
+  get #live() {
+    this.#instance ??= this.#rebuilt();
+    return this.#instance;
+  }
+
   #orGoBack(step) {
+    const instance = this.#live;
     this.#takeImageInTime();
     try {
-      return step();
+      return step(instance);
     } catch (trap) {
+      // Nothing ran.
+      if (trap instanceof NoRoom) throw trap;
       // The reason is there when the module stopped by itself; else what overflowed is the stack.
       const unreachable = trap instanceof WebAssembly.RuntimeError && /unreachable/.test(trap.message);
-      const reason = unreachable ? this.#instance.resultText() : 'the call needs more stack than there is';
-      this.#instance = this.#rebuilt();
+      const reason = unreachable ? instance.resultText() : 'the call needs more stack than there is';
+      this.#instance = null;
       throw new Stopped(reason, trap);
     }
   }
@@ -249,7 +264,9 @@ export class Lockless {
   #rebuilt() {
     const instance = Instance.fromImage(this.#module, this.#image);
     instance.exports.set_budget(0);
+    instance.exports.set_memory_limit(ALL_MEMORY);
     for (const done of this.#journal) done(instance);
+    instance.exports.set_memory_limit(this.#options.memoryLimit || USUAL_MEMORY);
     instance.exports.set_budget(this.#options.budget);
     return instance;
   }

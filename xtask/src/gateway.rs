@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::program::{self, Running};
+use crate::program::{self, Running, without_settings};
 
 /// A little more than the gateway gives requests that are under way.
 const STOP_TIMEOUT: Duration = Duration::from_secs(12);
@@ -35,8 +35,7 @@ impl Gateway {
         more: &[&str],
     ) -> Result<Self> {
         let mut command = Command::new(program);
-        // Whoever tries things out has no other one in mind.
-        command.env_remove("LOCKLESS_REDIS_URL");
+        without_settings(&mut command);
         if let Some(url) = redis_url {
             command.args(["--redis", url]);
         }

@@ -22,6 +22,15 @@ pub(crate) fn build(name: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
+/// Takes the settings of these programs out of a command's environment: whoever tries things out means none of them.
+pub(crate) fn without_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"LOCKLESS_") {
+            command.env_remove(name);
+        }
+    }
+}
+
 /// A program that runs, until this is dropped.
 pub(crate) struct Running {
     child: Child,

@@ -21,7 +21,10 @@ fn start_up(arguments: &[&str]) -> Up {
     let mut child = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .args(["up", "--http-port", "0"])
         .args(arguments)
+        // Settings for other gateways and agents, none of which is meant here.
         .env("LOCKLESS_REDIS_URL", "redis://nobody.invalid:1")
+        .env("LOCKLESS_STATE", "/nowhere/cell.state")
+        .env("LOCKLESS_TOKENS", "/nowhere/tokens")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -69,11 +69,17 @@ const share = (part, all) => `${all > 0 ? (100 * part) / all : 0}%`;
 export function explain(app) {
   let answer = null;
   let problem = null;
+  let asking = new AbortController();
+  // The answer is to what was asked last.
   async function ask() {
+    asking.abort();
+    asking = new AbortController();
+    const { signal } = asking;
     try {
-      answer = await (await app.api.open(`v1/explain?${parameters(read().query)}`)).json();
-      problem = null;
+      const given = await (await app.api.open(`v1/explain?${parameters(read().query)}`, { signal })).json();
+      [answer, problem] = [given, null];
     } catch (error) {
+      if (signal.aborted) return;
       [answer, problem] = [null, error.message];
     }
     app.draw();
@@ -86,6 +92,7 @@ export function explain(app) {
   return {
     start: ask,
     moved: ask,
+    stop: () => asking.abort(),
     render: () => {
       const { query } = read();
       return h("div", { class: "view" },

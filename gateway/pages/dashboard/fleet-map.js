@@ -9,6 +9,7 @@ import { STATES } from "./parts.js";
 // Cells are as large as this height allows, within these sizes; many nodes make it higher.
 const HEIGHT = 196;
 const [LARGEST, SMALLEST] = [34, 7];
+const COLOURS = ["free", "ready", "full", "busy", "draining", "offline"];
 const gapOf = (size) => (size > 14 ? 4 : size > 9 ? 3 : 2);
 const columnsOf = (size, width) => Math.max(1, Math.floor((width + gapOf(size)) / (size + gapOf(size))));
 
@@ -24,6 +25,7 @@ export class FleetMap {
   #tip = h("span", { class: "map-tip", hidden: true });
   #element = h("div", { class: "map", "data-key": "fleet-map", role: "img" }, this.#canvas, this.#tip);
   #nodes = [];
+  #drawn = "";
   #columns = 1;
   #pitch = 12;
   #observer = new ResizeObserver(() => this.#draw());
@@ -42,8 +44,10 @@ export class FleetMap {
     this.#observer.disconnect();
   }
 
-  // The element, with these nodes in it.
+  // The element, with these nodes in it. It is asked for with every event, and drawn when there are other nodes or other colours.
   show(nodes) {
+    const look = this.#look();
+    if (nodes === this.#nodes && look === this.#drawn) return keep(this.#element);
     this.#nodes = nodes;
     const states = Object.keys(STATES).map((state) => [state, nodes.filter((node) => node.state === state).length]);
     const said = states.filter(([, n]) => n > 0).map(([state, n]) => `${n} ${state}`);
@@ -52,9 +56,19 @@ export class FleetMap {
     return keep(this.#element);
   }
 
+  #colours() {
+    const style = getComputedStyle(this.#element);
+    return Object.fromEntries(COLOURS.map((name) => [name, style.getPropertyValue(`--map-${name}`)]));
+  }
+
+  #look() {
+    return `${Object.values(this.#colours()).join()} ${devicePixelRatio}`;
+  }
+
   #draw() {
     const width = this.#element.clientWidth;
     if (width === 0) return;
+    this.#drawn = this.#look();
     const size = sizeFor(this.#nodes.length, width);
     const gap = gapOf(size);
     this.#pitch = size + gap;
@@ -68,8 +82,7 @@ export class FleetMap {
       canvas.style.width = `${width}px`;
       canvas.style.height = `${height}px`;
     }
-    const style = getComputedStyle(this.#element);
-    const colours = Object.fromEntries(["free", "ready", "full", "busy", "draining", "offline"].map((name) => [name, style.getPropertyValue(`--map-${name}`)]));
+    const colours = this.#colours();
     const context = canvas.getContext("2d");
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, height);

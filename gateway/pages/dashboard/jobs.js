@@ -3,6 +3,7 @@
 import { h } from "../shared/dom.js";
 import { ago, full } from "../shared/format.js";
 import { badge, empty, jobLink, nodeLink, table } from "./parts.js";
+import { repeat } from "./repeat.js";
 import { link, read } from "./router.js";
 import { search } from "./search.js";
 
@@ -16,34 +17,28 @@ export function jobs(app) {
   let next = "0";
   let wanted = PAGE;
   let problem = null;
-  let timer;
 
   // Pages of one state may be short and yet not be the last.
-  async function readJobs(asked) {
+  async function readJobs(asked, signal) {
     const ids = [];
     let cursor = "0";
     do {
-      const page = await app.api.get("v1/jobs", { state: asked, cursor, count: wanted });
+      const page = await app.api.get("v1/jobs", { state: asked, cursor, count: wanted }, signal);
       ids.push(...page.jobs);
       cursor = page.cursor;
     } while (cursor !== "0" && ids.length < wanted);
-    const records = await app.api.batch(ids.slice(0, 1000).map((job) => ["lockless_job", { job }]));
+    const records = await app.api.batch(ids.slice(0, 1000).map((job) => ["lockless_job", { job }]), signal);
     if (asked !== state) return;
     // A job may have gone on between the two readings.
     [found, next, problem] = [records.filter((job) => job?.status === asked), cursor, null];
   }
-  async function turn() {
-    clearTimeout(timer);
-    await readJobs(state).catch((error) => { problem = error.message; });
-    app.draw();
-    timer = setTimeout(turn, AGAIN_MS);
-  }
+  const loop = repeat(app, AGAIN_MS, (signal) => readJobs(state, signal).catch((error) => { problem = error.message; }));
   function moved() {
     const asked = read().query.get("state");
     const now = STATES.includes(asked) ? asked : "running";
     if (now === state) return;
     [state, found, next, wanted] = [now, null, "0", PAGE];
-    turn();
+    loop.now();
   }
   const when = (job) => job.ended_ts || job.started_ts || job.created_ts;
   const rows = () => found.map((job) => ({
@@ -54,7 +49,7 @@ export function jobs(app) {
   return {
     start: moved,
     moved,
-    stop: () => { clearTimeout(timer); state = null; },
+    stop: loop.stop,
     render: () => h("div", { class: "view" },
       h("div", { class: "view-head" }, h("h1", { tabindex: "-1" }, "Jobs"), search(app)),
       h("nav", { class: "toggles", "aria-label": "State" }, STATES.map((name) =>
@@ -64,7 +59,7 @@ export function jobs(app) {
         : h("section", { class: "panel pad", "aria-label": `${state} jobs` },
           found.length === 0 ? empty(`No job is ${state}.`)
             : table(`${state} jobs`, [["Job"], ["State"], ["Node"], ["Since", "number"], ["Reason or progress", "wide"]], rows())),
-      found && next !== "0" && h("button", { type: "button", onclick: () => { wanted += PAGE; turn(); } }, "Show more"),
+      found && next !== "0" && h("button", { type: "button", onclick: () => { wanted += PAGE; loop.now(); } }, "Show more"),
       h("p", { class: "quiet small" }, "Jobs that ended are listed with the oldest first, for as long as keep_finished_ms says; finished ones are found by their id.")),
   };
 }

@@ -130,7 +130,10 @@ class App {
       shell.draw(this);
       const main = document.getElementById("main");
       const isReady = this.gateway && this.asksForToken === null;
-      if (!isReady) this.#shown = this.#view = null;
+      if (!isReady) {
+        this.#view?.stop?.();
+        this.#shown = this.#view = null;
+      }
       const content = isReady ? this.#view.render() : shell.waiting(this);
       document.title = `${content.querySelector("h1")?.textContent ?? "Dashboard"} · Lockless`;
       if (main.firstElementChild) morph(main.firstElementChild, content);

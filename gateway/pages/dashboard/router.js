@@ -1,8 +1,17 @@
 // Which view is shown: what stands after '#', such as #/nodes/node-1?cell=tenant:{a}. Links are real links.
 
+// What is not a sound escape is taken as it stands: whoever types an address may well write 100%.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 export function read(hash = location.hash) {
   const [path, query = ""] = (hash.startsWith("#/") ? hash.slice(2) : "").split("?");
-  const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+  const parts = path.split("/").filter(Boolean).map(decoded);
   return { name: parts[0] ?? "overview", id: parts.slice(1).join("/") || null, query: new URLSearchParams(query) };
 }
 

@@ -1,6 +1,7 @@
 // A view of one thing, read again and again while it is looked at.
 
 import { h } from "../shared/dom.js";
+import { repeat } from "./repeat.js";
 
 const AGAIN_MS = 1500;
 
@@ -8,30 +9,23 @@ export class Subject {
   // What was read last, and why the last reading failed.
   it = null;
   problem = null;
-  #app;
-  #read;
-  #stop = new AbortController();
-  #timer;
+  #loop;
 
   constructor(app, read) {
-    this.#app = app;
-    this.#read = read;
+    this.#loop = repeat(app, AGAIN_MS, async (signal) => {
+      try {
+        this.it = await read(signal);
+        this.problem = null;
+      } catch (problem) {
+        this.problem = problem;
+        // What is gone is not shown as if it were there.
+        if (problem.status === 404) this.it = null;
+      }
+    });
   }
 
-  async refresh() {
-    clearTimeout(this.#timer);
-    const { signal } = this.#stop;
-    try {
-      this.it = await this.#read(signal);
-      this.problem = null;
-    } catch (problem) {
-      if (signal.aborted) return;
-      this.problem = problem;
-      // What is gone is not shown as if it were there.
-      if (problem.status === 404) this.it = null;
-    }
-    this.#app.draw();
-    if (!signal.aborted) this.#timer = setTimeout(() => this.refresh(), AGAIN_MS * (document.hidden ? 10 : 1));
+  refresh() {
+    return this.#loop.now();
   }
 
   view(id, kind, render) {
@@ -41,7 +35,7 @@ export class Subject {
     };
     return {
       start: () => this.refresh(),
-      stop: () => { this.#stop.abort(); clearTimeout(this.#timer); },
+      stop: () => this.#loop.stop(),
       render: () => h("div", { class: "view" }, this.it ? render(this.it)
         : [h("div", { class: "view-head" }, h("h1", { tabindex: "-1" }, h("span", { class: "quiet" }, `${kind} `), id)), instead()]),
     };

@@ -3,8 +3,6 @@
 import { h } from "../shared/dom.js";
 import { clock, duration, full } from "../shared/format.js";
 
-const STEPS = { created: "Created", placed: "Placed", started: "Started", ended: "Ended" };
-
 // The spans between what is known: { kind, from, to, isOpen }.
 export function spans(job, now) {
   const begin = job.created_ts;
@@ -25,7 +23,7 @@ const NAMES = {
 export function timeline(job, now) {
   const parts = spans(job, now);
   const all = Math.max(1, parts.at(-1).to - parts[0].from);
-  const marks = [[STEPS.created, job.created_ts], [STEPS.started, job.started_ts], [job.ended_ts ? `Ended: ${job.status}` : null, job.ended_ts]].filter(([name, ts]) => name && ts);
+  const marks = [["Created", job.created_ts], ["Started", job.started_ts], [job.ended_ts ? `Ended: ${job.status}` : null, job.ended_ts]].filter(([name, ts]) => name && ts);
   return h("div", { class: "life" },
     h("div", { class: "life-bar", "aria-hidden": "true" }, parts.map(({ kind, from, to, isOpen }) =>
       h("span", { class: `life-part ${kind} ${isOpen ? "open" : job.status}`, vars: { "--share": String(Math.max(0.01, (to - from) / all)) } }))),

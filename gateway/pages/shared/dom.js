@@ -35,7 +35,10 @@ function morphAttributes(from, to) {
     if (name !== "style" && !to.hasAttribute(name)) from.removeAttribute(name);
   }
   for (const { name, value } of to.attributes) {
-    if (name !== "style" && from.getAttribute(name) !== value) from.setAttribute(name, value);
+    if (name === "style" || from.getAttribute(name) === value) continue;
+    from.setAttribute(name, value);
+    // A field that was typed into no longer shows its attribute.
+    if (name === "value" && from.value !== value) from.value = value;
   }
   // The policy allows styles that scripts set, and no style attribute.
   if (from.style.cssText !== to.style.cssText) from.style.cssText = to.style.cssText;

@@ -51,6 +51,7 @@ pub const ASSETS: &[Asset] = &[
     asset!("dashboard/overview-panels.js"),
     asset!("dashboard/overview.js"),
     asset!("dashboard/parts.js"),
+    asset!("dashboard/repeat.js"),
     asset!("dashboard/router.js"),
     asset!("dashboard/search.js"),
     asset!("dashboard/session.js"),

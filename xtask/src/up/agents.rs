@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::program::{self, Running};
+use crate::program::{self, Running, without_settings};
 
 /// What jobs may run.
 const PROGRAMS: [&str; 3] = ["sleep", "sha256sum", "echo"];
@@ -45,9 +45,7 @@ impl Agents {
         for number in 1..=count {
             let node = format!("agent-{number}");
             let mut command = Command::new(program);
-            for name in ["LOCKLESS_REDIS_URL", "LOCKLESS_GATEWAY"] {
-                command.env_remove(name);
-            }
+            without_settings(&mut command);
             match redis_url {
                 Some(url) if number % 2 == 1 => command.args(["--redis", url]),
                 _ => command.args(["--gateway", gateway]),

@@ -141,8 +141,8 @@ fn redis_time(
         let (ours, theirs) = (measured.side(2 * at), measured.side(2 * at + 1));
         let figure = Figure::compared(&id, what, ours, theirs);
         let figure = match ways[at] {
-            Way::OneByOne => figure.held_to(Target::AtMost(0.45)),
-            Way::ManyAtATime(_) => figure,
+            Way::OneByOne | Way::ManyAtATime(Keep::Record) => figure.held_to(Target::AtMost(0.45)),
+            Way::ManyAtATime(Keep::Nothing) => figure,
         };
         context.add(&mut table, figure);
     }
@@ -237,11 +237,8 @@ fn speed(
             let id = format!("peers/bullmq-speed-{id}{suffix}");
             let figure = Figure::compared(&id, what, measured.side(at), measured.side(side))
                 .noted(&note)
-                .with("oversold", ours.stage.oversold() as f64);
-            let figure = match suffix {
-                "" => figure.held_to(Target::AtLeast(least)),
-                _ => figure,
-            };
+                .with("oversold", ours.stage.oversold() as f64)
+                .held_to(Target::AtLeast(least));
             context.add(&mut table, figure);
         }
         result.tables.push(table);

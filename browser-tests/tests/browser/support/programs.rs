@@ -8,7 +8,7 @@ use lockless_servers::debian;
 
 /// The packages of Debian, with a font: a page without letters has nothing to look at.
 const PACKAGES: [&str; 3] = ["chromium", "chromium-driver", "fonts-dejavu-core"];
-const AXE_VERSION: &str = "4";
+const AXE_VERSION: &str = "4.14.0";
 
 /// The browser and its driver.
 pub(super) struct Programs {

@@ -54,6 +54,10 @@ impl StateFile {
         if path.is_dir() {
             return Err(bad(ErrorKind::IsADirectory.into()));
         }
+        // Opening a pipe would wait for whoever reads from it.
+        if path.exists() && !path.is_file() {
+            return Err(bad(io::Error::other("it is not a plain file")));
+        }
         let directory = path.parent().unwrap_or(Path::new("/")).to_owned();
         let lock = beside(&path, "lock");
         let lock = OpenOptions::new()

@@ -33,6 +33,9 @@ const FLAGS: [&str; 12] = [
     "--force-color-profile=srgb",
 ];
 
+/// How often a driver is started before the test gives up.
+const STARTS: usize = 5;
+
 /// A browser with one window. Dropping it ends it, and fails the test if a page complained in the console.
 pub(crate) struct Browser {
     // `None` once it is closed.
@@ -53,7 +56,7 @@ impl Browser {
     /// Starts it, with a window the size of a desktop's.
     pub(crate) fn start() -> Self {
         let programs = Programs::find();
-        let driver = Driver::start(&programs);
+        let driver = Driver::start(programs);
         let profile = tempfile::tempdir().unwrap();
         let mut flags: Vec<String> = FLAGS.iter().map(ToString::to_string).collect();
         flags.push(format!("--user-data-dir={}", profile.path().display()));
@@ -119,7 +122,21 @@ impl Drop for Browser {
 }
 
 impl Driver {
+    /// Starts it. It draws a free port for one family of addresses and ends when the other one has it taken, as it may be on
+    /// a machine that is busy with other tests, so it is started again.
     fn start(programs: &Programs) -> Self {
+        let mut said = String::new();
+        for _ in 0..STARTS {
+            match Self::try_start(programs) {
+                Ok(driver) => return driver,
+                Err(output) => said = output,
+            }
+        }
+        panic!("the driver was started {STARTS} times and never said its port, but: {said}");
+    }
+
+    /// What it said instead, when it ended without saying its port.
+    fn try_start(programs: &Programs) -> Result<Self, String> {
         let mut command = Command::new(&programs.driver);
         command
             .arg("--port=0")
@@ -128,15 +145,22 @@ impl Driver {
             .stderr(Stdio::null());
         let mut child = launch(command).unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut said = String::new();
         // "ChromeDriver was started successfully on port 36311."
         let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            said.push_str(&line);
+            said.push('\n');
             let (_, port) = line.split_once("successfully on port ")?;
             port.trim_end_matches('.').parse().ok()
         });
-        let port = port.expect("the driver says its port");
+        let Some(port) = port else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(said);
+        };
         // It must not meet a closed pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, port }
+        Ok(Self { child, port })
     }
 
     /// Asks it to end, which ends the browser as well.

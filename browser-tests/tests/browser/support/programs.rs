@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use lockless_servers::debian;
 
@@ -25,8 +25,14 @@ impl Programs {
         })
     }
 
-    /// Finds them; on a Debian where this is root they are installed.
-    pub(super) fn find() -> Self {
+    /// Finds them; on a Debian where this is root they are installed. All tests wait for the first to do so: programs are
+    /// on the PATH before everything that they need is installed.
+    pub(super) fn find() -> &'static Self {
+        static FOUND: OnceLock<Programs> = OnceLock::new();
+        FOUND.get_or_init(Self::find_or_install)
+    }
+
+    fn find_or_install() -> Self {
         if let Some(found) = Self::on_path() {
             return found;
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockless_functions::{LIBRARY, VERSION};
+use lockless_functions::{LIBRARY, VERSION, contract};
 use lockless_topology::slot_of_key;
 
 use super::http::{Caller, Page};
@@ -251,7 +251,10 @@ impl Trial<'_> {
 
 /// A library of an older version, which keeps cells in another way.
 fn old_library() -> Result<String, Error> {
-    let own = format!("version = '{VERSION}', schema = 1,");
+    let own = format!(
+        "version = '{VERSION}', schema = {},",
+        contract().library.schema
+    );
     if !LIBRARY.contains(&own) {
         return Err(Error::Call {
             call: "the version of the library".to_owned(),
@@ -259,4 +262,16 @@ fn old_library() -> Result<String, Error> {
         });
     }
     Ok(LIBRARY.replacen(&own, "version = '0.0.1', schema = 0,", 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_old_library_differs_in_version_and_schema() {
+        let old = old_library().expect("the library says both in its first lines");
+        assert!(old.contains("version = '0.0.1', schema = 0,"));
+        assert!(!LIBRARY.contains("version = '0.0.1'"));
+    }
 }

@@ -63,6 +63,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use lockless_functions::api::Mode;
+    use lockless_functions::contract;
 
     use super::all;
 
@@ -72,9 +73,24 @@ mod tests {
             .iter()
             .map(|scenario| format!("lockless_{}", scenario.function()))
             .collect();
-        for function in &lockless_functions::contract().functions {
+        for function in &contract().functions {
             let is_tried = function.mode != Mode::Write || tried.contains(&function.name);
             assert!(is_tried, "{} has none", function.name);
+        }
+    }
+
+    #[test]
+    fn every_line_of_a_scenario_is_one_that_can_be_played() {
+        let functions = &contract().functions;
+        for scenario in all() {
+            for line in scenario.before.iter().chain([&scenario.call]) {
+                let verb = line.split(' ').next().unwrap_or_default();
+                let is_function = functions
+                    .iter()
+                    .any(|function| function.name == format!("lockless_{verb}"));
+                let is_known = is_function || ["pass", "fill", "redis", "state"].contains(&verb);
+                assert!(is_known, "{}: {line}", scenario.name);
+            }
         }
     }
 }

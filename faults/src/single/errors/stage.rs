@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lockless_functions::contract;
 use redis::{Connection, Value};
 
 use crate::Error;
@@ -18,6 +19,16 @@ use super::trace::{self, Command};
 pub(super) const ROOT: &str = "scheduler:{main}";
 /// When the scenarios begin: they name leases by it.
 const START_MS: i64 = 1_767_225_600_000;
+/// What every call reads of the cell, in order.
+const STATE: [&str; 7] = [
+    "clock",
+    "grants",
+    "finished",
+    "wake",
+    "generation",
+    "listen",
+    "configured",
+];
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Where a key is put aside.
 const ASIDE: &str = "aside";
@@ -127,10 +138,31 @@ impl Stage {
                 }
             } else if let Some(plain) = line.strip_prefix("redis ") {
                 self.command(&plain.split_whitespace().collect::<Vec<_>>())?;
+            } else if let Some(number) = line.strip_prefix("state ") {
+                self.set_state(number)?;
             } else {
                 self.must(line)?;
             }
         }
+        Ok(())
+    }
+
+    /// Sets a number of what every call reads of the cell: its name, and its value.
+    fn set_state(&mut self, number: &str) -> Result<(), Error> {
+        let field = format!("state{}", contract().library.schema);
+        let found = self.command(&["HGET", ROOT, &field])?.text();
+        let mut words: Vec<&str> = found.split(' ').collect();
+        let place = number.split_once(' ').and_then(|(name, value)| {
+            Some((STATE.iter().position(|known| *known == name)?, value))
+        });
+        let Some((place, value)) = place.filter(|_| words.len() == STATE.len()) else {
+            return Err(Error::Call {
+                call: format!("state {number}"),
+                said: format!("{field} is '{found}'"),
+            });
+        };
+        words[place] = value;
+        self.command(&["HSET", ROOT, &field, &words.join(" ")])?;
         Ok(())
     }
 

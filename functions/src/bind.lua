@@ -54,6 +54,9 @@ local function take_seat(c, session, rec, drawn)
   local lease = rec.lease
   local node = lease.node
   local rt, held = nodes.read(c, node), nodes.held(c, node)
+  if not rt then errors.unreadable_cell() end
+  -- first write
+  match.keep(c)
   sessions.write_bound(c, session, rec)
   cell.due_at(c, 's' .. session, lease.expire_ms)
   ready.place(c, rt.class, node, rt.flags, held + 1 + rt.foreign)
@@ -88,8 +91,6 @@ local function bind(root, arg)
   local pool = found.pool or redis.call('HGET', keys.class(root, found.class), 'pools'):match('^%S+')
   local length_ms = arg.lease or config.value(c, 'session_ttl_ms')
 
-  -- first write
-  match.keep(c)
   return take_seat(c, session, {
     when = c.now_text, pool = pool, pair = arg.pair or '-', requests = sessions.requests_with(rec, request),
     lease = { id = string.format('%d-', drawn + 1) .. c.now_text, node = found.node, expire_ms = c.now + length_ms,

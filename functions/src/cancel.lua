@@ -58,8 +58,12 @@ local function cancel(root, arg)
     if is_left or goes_back then return cancel_lost(c, job, rec, arg.reason) end
   end
   if not rec.status and not score then errors.wrong_state(job, rec.q and tries.fate(rec) or 'expired') end
-  if rec.status and (not score or state == 'stopping') then return cell.OK end
   local rt = nodes.read(c, node)
+  if rec.status and (not score or state == 'stopping') then
+    -- The slot of one that was never acknowledged is given back; that may have been interrupted.
+    if rt then nodes.place(c, node, rt) end
+    return cell.OK
+  end
 
   -- first write
   tries.finish_any(c, node, job, rec, score, 'cancelled', arg.reason)

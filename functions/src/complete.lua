@@ -26,7 +26,8 @@ local function settled_before(c, arg, score)
     tries.finish_going_back(c, node, rt, job, rec)
     return cell.OK
   end
-  if status ~= arg.status then errors.wrong_state(job, status) end
+  -- The node's place is set when the call that freed the slot was interrupted.
+  if not nodes.place(c, node, rt) and status ~= arg.status then errors.wrong_state(job, status) end
   return cell.OK
 end
 
@@ -80,8 +81,9 @@ local function plainly(root, arg, now, now_text, grants, finished, rest, listen)
   if now < listen + 0 then cell.publish(root, 'ended ' .. job) end
   cell.save_quiet(root, now_text, grants, ordinal, rest)
   call('PEXPIRE', job_key, KEEP_FINISHED_MS)
-  call('ZADD', ready_key, 'XX', format('%d', place - UNIT), node)
+  -- The slot is offered when the hold has gone, not before.
   call('ZREM', slots, hold)
+  call('ZADD', ready_key, 'XX', format('%d', place - UNIT), node)
   return cell.OK
 end
 
@@ -128,9 +130,9 @@ local function complete(root, arg)
   -- first write; what is written was found here: the job, its hold, the node's place, the cell's record
   jobs.finish(c, job, rec, score, arg.status, arg.reason, arg.result)
   jobs.let_go(c, job)
+  call('ZREM', keys.slots(root, node), 'j' .. job)
   -- Without a place it is on its way to another class, and has it set when it arrives.
   if place then call('ZADD', keys.ready(root, class), 'XX', ready.text(tonumber(place) - ready.UNIT), node) end
-  call('ZREM', keys.slots(root, node), 'j' .. job)
   return cell.OK
 end
 

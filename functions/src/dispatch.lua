@@ -41,7 +41,7 @@ local function replay(c, job, arg, automatic)
       -- The node may have been made to look fuller by a hold that it never got.
       local rt = nodes.read(c, rec.node)
       if not rt then return nil end
-      ready.place(c, rt.class, rec.node, rt.flags, nodes.held(c, rec.node) + rt.foreign, rec.grant)
+      nodes.place(c, rec.node, rt, rec.grant)
       return nil, UNDONE
     end
     -- Its node was lost, and it is about to be settled.
@@ -58,7 +58,7 @@ local function replay(c, job, arg, automatic)
     elseif rec.kind == 'b' and lease.node == rec.node then
       leases.sit(c, rec.session, session, job)
     end
-    ready.place(c, rt.class, rec.node, rt.flags, nodes.held(c, rec.node) + rt.foreign)
+    nodes.place(c, rec.node, rt)
     if deadline < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. rec.node, deadline) end
     events.of_job(c, 'job_dispatched', rec.node, job, rec.session)
     c.grants = tonumber(rec.grant)

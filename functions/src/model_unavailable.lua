@@ -59,12 +59,15 @@ local function report(root, arg)
   if arg.request and of_node.request == request and of_node.of == model then return of_node.answer end
   local desc = without(c, node, rt, 'model:' .. model)
   local plan = desc and classes.plan(c, desc)
+  local effective = nodes.held(c, node) + rt.foreign
 
   -- first write
   if plan then
-    nodes.change_labels(c, node, rt, plan, rt.flags, nodes.held(c, node) + rt.foreign)
+    nodes.change_labels(c, node, rt, plan, effective)
     redis.call('HSET', keys.runtime(root, node), 'class', plan.class)
   end
+  -- Also of a node without the label: the call that took it may have been interrupted before the node arrived in its class.
+  ready.place(c, plan and plan.class or rt.class, node, rt.flags, effective)
   if of_node.count >= REPORTS_OF_A_NODE then return 'LIMITED' end
   -- Who was told to act is told again: that call was interrupted.
   local acts = of_model.count == 0 or arg.request and of_model.request == request and of_model.of == node

@@ -22,9 +22,10 @@ local function release(root, arg)
   end
   local score = rec and rec.node == node and holds.score(c, node, job)
   if not score then
-    -- An interrupted release has freed the slot and left its record.
-    if rec and rec.status == 'released' then call('DEL', job_key) end
-    return 0
+    -- An interrupted release has freed the slot, and left the node's place as it was, or the record.
+    local was_interrupted = nodes.place(c, node, rt)
+    if rec and rec.status == 'released' then was_interrupted = call('DEL', job_key) == 1 end
+    return was_interrupted and 1 or 0
   end
   local state = holds.state(score)
   if state == 'running' and not rec.status then errors.wrong_state(job, 'running') end

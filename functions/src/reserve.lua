@@ -22,7 +22,7 @@ local function again(c, arg, rt, rec, until_ms)
   if not score then
     if not interrupted then errors.wrong_state(job, 'expired') end
     -- The node may have been made to look fuller by a hold that it never got.
-    ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign)
+    nodes.place(c, node, rt)
     return nil
   end
   local state = holds.state(score)
@@ -30,7 +30,7 @@ local function again(c, arg, rt, rec, until_ms)
   if until_ms < c.now + cell.HORIZON_MS then cell.due(c, 'h' .. node, until_ms) end
   call('ZADD', keys.slots(c.root, node), 'XX', holds.text(0, until_ms), 'j' .. job)
   if interrupted then
-    ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign)
+    nodes.place(c, node, rt)
     c.grants = tonumber(rec.grant)
     cell.set_counter(c, 'reserved', cell.counter(c, 'reserved') + 1)
   end

@@ -23,7 +23,7 @@ end
 
 local function ok(c, job, node, rec, rt, score, status)
   if tries.went_back(rec, node, 'preempted') then return tries.finish_going_back(c, node, rt, job, rec) end
-  if not score and ENDED[rec.status] then return end
+  if not score and ENDED[rec.status] then return nodes.place(c, node, rt) end
   if not score then errors.wrong_state(job, status) end
   if rec.kind ~= 'q' and not rec.status then not_asked(job, score) end
   -- first write

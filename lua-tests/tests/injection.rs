@@ -6,6 +6,7 @@ mod cell;
 mod injection {
     pub(crate) mod between;
     pub(crate) mod drained;
+    pub(crate) mod meanwhile;
     pub(crate) mod seen;
 }
 
@@ -15,7 +16,7 @@ use cell::{
     ROOT, api, audit::problems, code, command, in_process, keyspace, must, say, state, violations,
 };
 use injection::{
-    drained,
+    drained, meanwhile,
     seen::{seen, without_drawn},
 };
 use lockless_functions::api::Mode;
@@ -110,7 +111,7 @@ fn faults(scenario: &Scenario, is_heard: bool) -> Vec<String> {
     if is_heard {
         have_someone_listen(&mut host);
     }
-    let start = host.snapshot().unwrap();
+    let (start, start_keys) = (host.snapshot().unwrap(), host.dump().unwrap());
     let undisturbed = say(&mut host, scenario.call);
     assert!(
         code(&undisturbed).is_none(),
@@ -147,6 +148,13 @@ fn faults(scenario: &Scenario, is_heard: bool) -> Vec<String> {
         }
         if code(&interrupted).is_none() {
             fault(format!("it succeeded, {interrupted:?}"));
+        }
+        // What is to be repaired may be oversold from the start.
+        let is_damaged = scenario.again == Again::UntilNothing;
+        if !is_damaged && host.dump().unwrap() != start_keys {
+            meanwhile::faults(&mut host, scenario.call)
+                .into_iter()
+                .for_each(&mut fault);
         }
         let again = say(&mut host, scenario.call);
         let is_gone = (scenario.call.starts_with("deregister")

@@ -45,11 +45,12 @@ function holds.score(c, node, job)
   return tonumber(redis.call('ZSCORE', keys.slots(c.root, node), 'j' .. job) or nil)
 end
 
--- Gives a slot back: the node's place in the ready index is set from its holds, then the hold goes. The hold is last,
--- because whoever repeats an interrupted call knows by it that there is something left to do.
+-- Gives a slot back: the hold goes, then the node's place in the ready index is set from those that are left. In this order, because
+-- a slot must not be offered while a hold has it. Whoever repeats an interrupted call knows by the hold that there is something
+-- left to do, or sets the node's place (nodes.place).
 function holds.free(c, node, rt, member)
-  ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) - 1 + rt.foreign)
   redis.call('ZREM', keys.slots(c.root, node), member)
+  nodes.place(c, node, rt)
 end
 
 -- How many holds of a node are jobs'.

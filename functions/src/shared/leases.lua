@@ -44,7 +44,7 @@ local function free_seat(c, node, member)
   if redis.call('ZSCORE', keys.slots(c.root, node), member) then
     holds.free(c, node, rt, member)
   else
-    ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign)
+    nodes.place(c, node, rt)
   end
 end
 
@@ -112,6 +112,9 @@ function leases.free(c, node, rt, job, rec)
     redis.call('ZADD', keys.slots(c.root, node), holds.SEAT_TEXT, leases.member(rec.session, lease.id))
     lease.rider = leases.EMPTY
     sessions.write(c, rec.session, session)
+    -- The slot stays taken, so the node's place stays as it is.
+    redis.call('ZREM', keys.slots(c.root, node), hold)
+    return
   end
   holds.free(c, node, rt, hold)
 end

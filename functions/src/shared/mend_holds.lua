@@ -43,8 +43,9 @@ local function bring_home(c, node, rt, job, rec, score)
   local home = not rec.status and rec.node ~= jobs.NOWHERE and nodes.read(c, rec.node)
   if home and not nodes.is_lost(home) then
     if not holds.score(c, rec.node, job) then
+      -- A slot that is taken is never offered.
+      ready.place(c, home.class, rec.node, home.flags, nodes.held(c, rec.node) + 1 + home.foreign)
       redis.call('ZADD', keys.slots(c.root, rec.node), string.format('%d', score), 'j' .. job)
-      mend_nodes.place(c, rec.node)
     end
   elseif not rec.status and rec.node ~= jobs.NOWHERE and rec.kind ~= 'q' and not holds.is_being_lost(c, rec.node) then
     jobs.finish(c, job, rec, score, 'expired', 'node lost')

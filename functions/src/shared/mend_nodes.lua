@@ -43,13 +43,15 @@ end
 local function move(c, node, rt, old, desc)
   local plan = classes.plan(c, desc)
   redis.call('HSET', keys.info(c.root, node), 'indexing', '1')
-  nodes.move_class(c, node, rt, plan, rt.flags, nodes.held(c, node) + rt.foreign)
+  local effective = nodes.held(c, node) + rt.foreign
+  nodes.move_class(c, node, rt, plan, effective)
   if old then claims.leave(c, node, classes.list(old.pools)) end
   deployments.keep_pools(c, node, classes.list(desc.pools))
   index.move(c, node, old, desc, true)
   if rt.class ~= plan.class then classes.drop_if_empty(c, rt.class) end
   redis.call('HSET', keys.runtime(c.root, node), 'class', plan.class)
   claims.place(c, node, rt.flags)
+  ready.place(c, plan.class, node, rt.flags, effective)
   redis.call('HSET', keys.info(c.root, node), 'indexing', '0')
 end
 

@@ -41,6 +41,12 @@ function nodes.held(c, node)
   return math.max(0, redis.call('ZCARD', keys.slots(c.root, node)) - 1)
 end
 
+-- Sets a node's place in the ready index from its holds; whether it was another, as after a call that was interrupted between the
+-- two. `undone` as for ready.place.
+function nodes.place(c, node, rt, undone)
+  return ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) + rt.foreign, undone)
+end
+
 -- The description of a node. While it changes class, its old class may have gone already: then it is what the node says.
 function nodes.description(c, node, rt)
   local desc = classes.read(c, rt.class)
@@ -65,22 +71,26 @@ function nodes.set_flag(flags, flag, on)
   return on and without .. flag or without
 end
 
--- Moves a node from its class to a planned one. The runtime still names the old class, so that an interrupted move is
--- found and finished by the next call of the same kind; the caller writes the new class there last.
-function nodes.move_class(c, node, rt, plan, flags, effective)
+-- Moves a node from its class to a planned one. It is in one ready index at the most, and in the new one among the nodes that are
+-- offline until it has arrived: calls go by the class that the runtime names, and no other may offer its slots. The runtime still
+-- names the old class, so that an interrupted move is found and finished by the next call of the same kind; the caller writes
+-- the new class there last, and then has it arrive (ready.place).
+function nodes.move_class(c, node, rt, plan, effective)
   local call = redis.call
   classes.create(c, plan)
-  local class = rt and rt.class or plan.class
-  local used = tonumber(call('ZSCORE', keys.ready(c.root, class), node) or '0') % ready.UNIT
-  local score = ready.band(flags) * ready.BAND + effective * ready.UNIT + used
-  call('ZADD', keys.ready(c.root, plan.class), ready.text(score), node)
-  if class ~= plan.class then call('ZREM', keys.ready(c.root, class), node) end
+  local class, used = rt and rt.class or plan.class, '0'
+  if class ~= plan.class then
+    used = call('ZSCORE', keys.ready(c.root, class), node) or used
+    call('ZREM', keys.ready(c.root, class), node)
+  end
+  local score = ready.OFFLINE * ready.BAND + effective * ready.UNIT + used % ready.UNIT
+  call('ZADD', keys.ready(c.root, plan.class), 'NX', ready.text(score), node)
 end
 
--- Gives a node other labels, and with them a planned class, which the caller writes to its runtime last.
-function nodes.change_labels(c, node, rt, plan, flags, effective)
+-- Gives a node other labels, and with them a planned class, which the caller writes to its runtime before it has it arrive there.
+function nodes.change_labels(c, node, rt, plan, effective)
   redis.call('HSET', keys.info(c.root, node), 'labels', plan.desc.labels)
-  nodes.move_class(c, node, rt, plan, flags, effective)
+  nodes.move_class(c, node, rt, plan, effective)
   if rt.class ~= plan.class then classes.drop_if_empty(c, rt.class) end
 end
 

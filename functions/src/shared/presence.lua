@@ -43,7 +43,7 @@ function presence.note(c, node, rt, said, held)
 
   -- first write
   if plan then
-    nodes.change_labels(c, node, rt, plan, flags, held + foreign)
+    nodes.change_labels(c, node, rt, plan, held + foreign)
   elseif flags ~= rt.flags or foreign ~= rt.foreign then
     ready.place(c, rt.class, node, flags, held + foreign)
   end
@@ -64,6 +64,7 @@ function presence.note(c, node, rt, said, held)
   local scan_ms = holds.promote_deadlines(c, node, rt)
   if scan_ms ~= rt.scan_ms then set('scan', string.format('%d', scan_ms)) end
   call('HSET', keys.runtime(root, node), unpack(written))
+  if plan then ready.place(c, plan.class, node, flags, held + foreign) end
   if flags ~= rt.flags or said.cpu or said.mem_mb then claims.place(c, node, flags) end
   cell.due_at(c, 'n' .. node, until_ms)
   cell.touch(c)

@@ -27,17 +27,19 @@ function ready.effective(score)
   return (load - load % ready.UNIT) / ready.UNIT
 end
 
--- Sets a node's place from what is known of it, keeping when it was used last. A node that is not there is on its way to
--- another class, and has its place set when it arrives. `undone` is the number of a grant that was interrupted: if that used the
+-- Sets a node's place from what is known of it, keeping when it was used last; returns whether it was another. A node that is not
+-- there is on its way to another class, and has its place set when it arrives. `undone` is the number of a grant that was interrupted: if that used the
 -- node last, it is its turn again.
 function ready.place(c, class, node, flags, effective, undone)
   local key = keys.ready(c.root, class)
   local before = tonumber(redis.call('ZSCORE', key, node) or nil)
-  if not before then return end
+  if not before then return false end
   local used = before % ready.UNIT
   if undone and used == undone % ready.UNIT then used = 0 end
   local score = ready.band(flags) * ready.BAND + effective * ready.UNIT + used
-  if score ~= before then redis.call('ZADD', key, ready.text(score), node) end
+  if score == before then return false end
+  redis.call('ZADD', key, ready.text(score), node)
+  return true
 end
 
 return ready

@@ -83,6 +83,8 @@ function kinds.h(c, node, budget)
   local overdue = holds.overdue(c, node, budget)
   for i = 1, #overdue, 2 do expire(c, node, rt, overdue[i], overdue[i + 1]) end
   c.settled = c.settled + #overdue / 2
+  -- A call that gave a slot back may have been interrupted before the node's place was set.
+  nodes.place(c, node, rt)
   local earliest = holds.earliest(c, node)
   if earliest then
     cell.due_at(c, 'h' .. node, earliest)
@@ -182,7 +184,7 @@ function kinds.q(c, _, budget)
   local page = call('ZRANGEBYSCORE', delayed, '-inf', c.now_text, 'LIMIT', '0', budget)
   for _, job in ipairs(page) do
     local rec = tries.waiting(c, job)
-    if rec and rec.node == jobs.NOWHERE then queues.put(c, job, rec.q) end
+    if rec and rec.q and rec.node == jobs.NOWHERE then queues.put(c, job, rec.q) end
     call('ZREM', delayed, job)
   end
   note_first(c, 'q', delayed)

@@ -102,8 +102,9 @@ function tries.start(c, node, rt, job, rec, deadline, is_held)
 end
 
 -- A job that the queue of this number lists though it is on a node: its start was interrupted. When it has its slot the
--- start is finished, else it waits still. Returns whether it may be started.
+-- start is finished, else it waits still. Returns whether it may be started; one that can't be read may not.
 function tries.may_start(c, job, rec, number)
+  if not rec.q then return false end
   if rec.node == jobs.NOWHERE then return true end
   local score = holds.score(c, rec.node, job)
   if not score then return true end
@@ -201,10 +202,10 @@ function tries.went_back(rec, node, how)
   return tries.is_waiting(rec) and rec.last ~= nil and rec.last.node == node and rec.last.how == how
 end
 
--- An end that was said before: when the slot is still there, that call was interrupted.
+-- An end that was said before: when the slot is still there, or still seems to be taken, that call was interrupted.
 function tries.finish_going_back(c, node, rt, job, rec)
   local score = holds.score(c, node, job)
-  if not score then return end
+  if not score then return nodes.place(c, node, rt) end
   tries.go_back(c, node, job, rec, score, rec.last.how)
   holds.free(c, node, rt, 'j' .. job)
 end

@@ -1,4 +1,5 @@
 //! Whatever one key of a cell, one field or one member of it loses, repair mends until check names nothing, and the cell works.
+//! Whatever a field or a score says instead of what it said, check and repair answer.
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
@@ -29,10 +30,17 @@ const AFTERWARDS: &[&str] = &[
     "sweep",
 ];
 
+/// A plain command that damages something.
+type Damage = Vec<Vec<u8>>;
+
+fn damage(words: &[&[u8]]) -> Damage {
+    words.iter().map(|word| word.to_vec()).collect()
+}
+
 /// Every plain command that takes something away: whole keys, then fields and members. A record that ends by itself is no damage.
-fn losses(host: &mut InProcess) -> Vec<Vec<Vec<u8>>> {
+fn losses(host: &mut InProcess) -> Vec<Damage> {
     let mut out = Vec::new();
-    let mut push = |words: &[&[u8]]| out.push(words.iter().map(|word| word.to_vec()).collect());
+    let mut push = |words: &[&[u8]]| out.push(damage(words));
     let names = bulks(&command(host, &format!("KEYS {ROOT}*")));
     for name in names {
         push(&[b"DEL", &name]);
@@ -53,9 +61,35 @@ fn losses(host: &mut InProcess) -> Vec<Vec<Vec<u8>>> {
     out
 }
 
+/// Every field with a value that nobody wrote, every member with a score of that kind.
+fn wrong_values(host: &mut InProcess) -> Vec<Damage> {
+    let mut out = Vec::new();
+    for name in bulks(&command(host, &format!("KEYS {ROOT}*"))) {
+        match text(&ask(host, &[b"TYPE", &name])).as_str() {
+            "hash" => {
+                for field in bulks(&ask(host, &[b"HKEYS", &name])) {
+                    for value in [&b"x"[..], b"", b"-1", b"1.5", b"1 2 3"] {
+                        out.push(damage(&[b"HSET", &name, &field, value]));
+                    }
+                }
+            }
+            "zset" => {
+                for member in bulks(&ask(host, &[b"ZRANGE", &name, b"0", b"-1"])) {
+                    for score in [&b"-inf"[..], b"-1", b"7.5"] {
+                        out.push(damage(&[b"ZADD", &name, score, &member]));
+                    }
+                }
+                out.push(damage(&[b"ZADD", &name, b"7", b"x"]));
+            }
+            "set" => out.push(damage(&[b"SADD", &name, b"x"])),
+            _ => {}
+        }
+    }
+    out
+}
+
 fn ask(host: &mut InProcess, words: &[&[u8]]) -> Reply {
-    let words: Vec<Vec<u8>> = words.iter().map(|word| word.to_vec()).collect();
-    host.command(&words).unwrap()
+    host.command(&damage(words)).unwrap()
 }
 
 fn bulks(reply: &Reply) -> Vec<Vec<u8>> {
@@ -106,22 +140,30 @@ fn shown(loss: &[Vec<u8>]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-#[test]
-fn whatever_is_lost_is_mended() {
+/// A cell with something of everything in it.
+fn rich() -> InProcess {
     let mut host = in_process();
     for line in BEFORE {
         must(&mut host, line);
     }
     assert_eq!(violations(&mut host), Vec::<String>::new());
+    host
+}
+
+/// Does each damage to the same cell, and says what was found wrong after each.
+fn assert_none(
+    mut host: InProcess,
+    damages: &[Damage],
+    faults: impl Fn(&mut InProcess) -> Vec<String>,
+) {
+    assert!(damages.len() > 300, "{} damages", damages.len());
     let start = host.snapshot().unwrap();
-    let losses = losses(&mut host);
-    assert!(losses.len() > 300, "{} losses", losses.len());
     let mut all = Vec::new();
-    for loss in &losses {
+    for damage in damages {
         host.restore(&start).unwrap();
-        host.command(loss).unwrap();
+        host.command(damage).unwrap();
         for fault in faults(&mut host) {
-            all.push(format!("{}: {fault}", shown(loss)));
+            all.push(format!("{}: {fault}", shown(damage)));
         }
     }
     let first = &all[..all.len().min(60)];
@@ -131,4 +173,24 @@ fn whatever_is_lost_is_mended() {
         all.len(),
         first.join("\n")
     );
+}
+
+#[test]
+fn whatever_is_lost_is_mended() {
+    let mut host = rich();
+    let losses = losses(&mut host);
+    assert_none(host, &losses, faults);
+}
+
+#[test]
+fn check_and_repair_answer_whatever_a_field_or_a_score_says() {
+    let mut host = rich();
+    let damages = wrong_values(&mut host);
+    assert_none(host, &damages, |host| {
+        let lines = ["check", "repair", "check", "repair", "check"];
+        let replies = lines.map(|line| (line, say(host, line)));
+        let is_defect = |(_, reply): &&(&str, Reply)| code(reply) == Some("ERR");
+        let shown = |(line, reply): &(&str, Reply)| format!("{line}: {reply:?}");
+        replies.iter().filter(is_defect).map(shown).collect()
+    });
 }

@@ -63,20 +63,30 @@ function audit_classes.all(c, position, budget, say)
   return before .. ' ' .. string.format('%d', offset), used
 end
 
--- Adds up the nodes of an attribute's classes, in all and by pool.
+-- The part of a class's description that says whether it has an attribute, by the kind of that. Every class has 'all'.
+local PARTS = { all = 'pools', region = 'region', pool = 'pools', pair = 'pairs', label = 'labels' }
+
+-- Adds up the nodes of an attribute's classes, in all and by pool. An attribute may be one of every class there is, and is looked at
+-- in one call, so no more is read of a class than is needed.
 local function tally(c, attr, say)
+  local call = redis.call
   local total, by_pool = 0, {}
-  local found = redis.call('SINTER', keys.attr(c.root, attr))
+  local kind, value = attr:match('^(%a+):?(.*)$')
+  local part = PARTS[kind]
+  local has_all, is_counted = kind == 'all', kind == 'all' or kind == 'pool' or kind == 'pair'
+  local wanted = ' ' .. value .. ' '
+  local found = call('SINTER', keys.attr(c.root, attr))
   for _, class in ipairs(found) do
-    local desc = classes.read(c, class)
-    local has = false
-    for _, name in ipairs(desc and classes.attributes(desc) or {}) do has = has or name == attr end
-    if not has then
+    local desc = part and call('HMGET', keys.class(c.root, class), part, 'pools')
+    local text = desc and desc[1]
+    if not text or not (has_all or (' ' .. text .. ' '):find(wanted, 1, true)) then
       say('attribute ' .. attr .. ': class ' .. class .. ' does not have it', mend_classes.remove, class, attr)
-    else
-      local nodes_here = math.max(0, redis.call('ZCARD', keys.ready(c.root, class)) - 1)
+    elseif is_counted then
+      local nodes_here = math.max(0, call('ZCARD', keys.ready(c.root, class)) - 1)
       total = total + nodes_here
-      for _, pool in ipairs(classes.list(desc.pools)) do by_pool[pool] = (by_pool[pool] or 0) + nodes_here end
+      if kind == 'pair' then
+        for _, pool in ipairs(classes.list(desc[2] or '')) do by_pool[pool] = (by_pool[pool] or 0) + nodes_here end
+      end
     end
   end
   return total, by_pool, #found

@@ -48,7 +48,8 @@ end
 local function is_readable(c, node, rt, say)
   local drawn = tonumber(redis.call('HGET', c.root, 'incarnation') or nil)
   local incarnation = tonumber(rt.incarnation or nil)
-  if not (incarnation and nodes.is_known(rt) and rt.until_ms and rt.scan_ms) then
+  local has_times = rt.until_ms and rt.until_ms >= 0 and rt.scan_ms and rt.scan_ms >= 0
+  if not (incarnation and nodes.is_known(rt) and has_times) then
     say('node ' .. node .. ': its runtime can not be read', mend_nodes.runtime, node)
     return false
   end

@@ -10,7 +10,7 @@ local claims = {}
 claims.MOST = 1024
 
 -- A policy is its name and what it makes of a node: its deployments, its CPU in percent of the whole machine, and its
--- memory in MB; the smaller the better. Both of a node that reported nothing are 0.
+-- memory in MB; the smaller the better. Both of a node that reported nothing that can be read are 0.
 claims.POLICIES = {
   { name = 'deployment_count', value = function(_, node) return node.deployments end },
   { name = 'resource_usage', value = function(c, node)
@@ -31,8 +31,8 @@ end
 -- What the policies look at.
 function claims.measured(c, node)
   local use = redis.call('HMGET', keys.runtime(c.root, node), 'cpu', 'mem_mb')
-  return { deployments = redis.call('ZCARD', keys.assigned(c.root, node)), cpu = tonumber(use[1] or '0'),
-    mem_mb = tonumber(use[2] or '0') }
+  return { deployments = redis.call('ZCARD', keys.assigned(c.root, node)), cpu = tonumber(use[1] or nil) or 0,
+    mem_mb = tonumber(use[2] or nil) or 0 }
 end
 
 function claims.text(value)

@@ -59,12 +59,20 @@ function classes.attributes(desc)
   return out
 end
 
--- The description of a class, nil when it has none, or not all of it.
+local MAX_JOBS = contract.lockless_register.args[2]
+
+-- A description from what is written of it, in the order max_jobs, region, pools, pairs, labels; nil when that is not all of it, or
+-- can't be read.
+function classes.described(fields)
+  local max_jobs = tonumber(fields[1] or nil)
+  if not (max_jobs and fields[2] and fields[3] and fields[4] and fields[5]) then return nil end
+  if max_jobs < MAX_JOBS.min or max_jobs > MAX_JOBS.max or max_jobs % 1 > 0 then return nil end
+  return { max_jobs = max_jobs, region = fields[2], pools = fields[3], pairs = fields[4], labels = fields[5] }
+end
+
+-- The description of a class, nil when it has none.
 function classes.read(c, class)
-  local fields = redis.call('HMGET', keys.class(c.root, class), 'max_jobs', 'region', 'pools', 'pairs', 'labels')
-  if not (fields[1] and fields[2] and fields[3] and fields[4] and fields[5]) then return nil end
-  return { max_jobs = tonumber(fields[1]), region = fields[2], pools = fields[3], pairs = fields[4],
-    labels = fields[5] }
+  return classes.described(redis.call('HMGET', keys.class(c.root, class), 'max_jobs', 'region', 'pools', 'pairs', 'labels'))
 end
 
 -- Whether a class of this description is one that a request may be given to.

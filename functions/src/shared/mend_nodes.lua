@@ -5,8 +5,7 @@ local mend_nodes = {}
 -- What a node said of itself, or nil when that can't be read any more.
 local function said(c, node)
   local i = redis.call('HMGET', keys.info(c.root, node), 'max_jobs', 'region', 'pools', 'pairs', 'labels', 'indexing')
-  if not (tonumber(i[1] or nil) and i[2] and i[3] and i[4] and i[5]) then return nil end
-  return { max_jobs = tonumber(i[1]), region = i[2], pools = i[3], pairs = i[4], labels = i[5] }, i[6] == '0'
+  return classes.described(i), i[6] == '0'
 end
 
 -- Writes what a node said of itself anew, as its class describes it.
@@ -127,8 +126,8 @@ function mend_nodes.runtime(c, node)
     fence(c, node, key)
     rt = nodes.read(c, node)
   end
-  if not rt.until_ms then call('HSET', key, 'until', string.format('%d', c.now + config.value(c, 'heartbeat_ttl_ms'))) end
-  if not rt.scan_ms then call('HSET', key, 'scan', '0') end
+  if not rt.until_ms or rt.until_ms < 0 then call('HSET', key, 'until', string.format('%d', c.now + config.value(c, 'heartbeat_ttl_ms'))) end
+  if not rt.scan_ms or rt.scan_ms < 0 then call('HSET', key, 'scan', '0') end
   if not tonumber(rt.incarnation or nil) then
     call('HSET', key, 'incarnation', string.format('%d', draw(c)))
   elseif tonumber(rt.incarnation) > last_drawn(c) then

@@ -53,7 +53,9 @@ end
 function mend_queues.heads(c)
   local call = redis.call
   for _, number in ipairs(call('ZRANGE', keys.heads(c.root), '0', queues.MAX * 2)) do
-    if not queues.shape_of(c, number) then
+    if not number:find('^%d+$') then
+      call('ZREM', keys.heads(c.root), number)
+    elseif not queues.shape_of(c, number) then
       for _, job in ipairs(call('ZRANGE', keys.queue(c.root, number), '0', WALKED - 1)) do
         local rec = record_of(c, job)
         if rec then queues.put(c, job, rec.q) end

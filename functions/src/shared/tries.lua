@@ -25,9 +25,11 @@ function tries.read(c, job, rec)
   local fields = redis.call('HMGET', keys.job(c.root, job), 'q', 'l', 'e')
   local priority, seq, attempt, used, retries, mem_mb, cpu, gpu_mb, preemptible, shape = (fields[1] or ''):match(PACKED)
   if not shape then return rec end
-  rec.q = { priority = tonumber(priority), seq = tonumber(seq), attempt = tonumber(attempt), used = tonumber(used),
+  local q = { priority = tonumber(priority), seq = tonumber(seq), attempt = tonumber(attempt), used = tonumber(used),
     retries = tonumber(retries), mem_mb = tonumber(mem_mb), cpu = cpu, gpu_mb = tonumber(gpu_mb),
     preemptible = preemptible, shape = shape }
+  if not (q.priority and q.seq and q.attempt and q.used and q.retries and q.mem_mb and tonumber(cpu) and q.gpu_mb) then return rec end
+  rec.q = q
   if fields[2] then
     local node, how, ordinal, on_node = fields[2]:match('^(%S+) (%S+) (%S+) (%S+)$')
     rec.last = { node = node, how = how, ordinal = tonumber(ordinal), on_node = tonumber(on_node) }
@@ -125,7 +127,8 @@ local COUNTED = { finished = 'completed', failed = 'failed', expired = 'timeout'
 function tries.finish(c, node, job, rec, score, status, reason, result, how)
   if not rec.q then tries.read(c, job, rec) end
   count_start(c, rec)
-  how = rec.how or how or COUNTED[rec.status or status]
+  -- An end that can't be read is damage; it is mended as one from outside.
+  how = rec.how or how or COUNTED[rec.status or status] or COUNTED.cancelled
   if not rec.status then
     rec.on_node, rec.how = string.format('%d', work.next(c, node, how)), how
     if status == 'failed' or status == 'expired' then reason = with_reason(rec, reason) end

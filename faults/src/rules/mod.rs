@@ -6,6 +6,7 @@ mod freed;
 mod holds;
 mod jobs;
 mod recovery;
+mod sight;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -46,7 +47,7 @@ pub struct Verdict {
 }
 
 /// Judges a load that was drained: its history, what became of every job, the audit of each cell, whether each cell has all its slots and no
-/// more, and whether it took work again soon enough after each injury.
+/// more, whether it took work again soon enough after each injury, and whether an injury could have undone anything that must be kept.
 pub fn verdict(
     run: &Run,
     plan: &Plan,
@@ -57,6 +58,7 @@ pub fn verdict(
     let mut wire = route.open();
     let ends = cell::ends(run, wire.as_mut(), &history)?;
     let mut violations = judge(&history, &ends);
+    violations.extend(sight::blind(&history));
     for root in &plan.roots {
         violations.extend(cell::unsound(wire.as_mut(), root)?);
         violations.extend(cell::not_all_slots(run, wire.as_mut(), root, plan)?);

@@ -1,5 +1,7 @@
 //! Made-up histories: each rule finds what breaks it, and nothing where nothing does.
 
+mod sight;
+
 use std::sync::Arc;
 use std::time::Duration;
 

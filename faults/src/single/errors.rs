@@ -41,8 +41,7 @@ pub(super) fn run(run: &Run) -> Result<Outcome, Error> {
     let (mut inseparable, mut repeated) = (BTreeSet::new(), 0);
     for scenario in &chosen {
         run.check()?;
-        let expected = Expected::of(&mut stage, scenario)?;
-        let mut probe = Probe::default();
+        let (expected, mut probe) = Expected::of(&mut stage, scenario)?;
         let commands = trace::distinct(&expected.commands);
         repeated += expected.commands.len() - commands.len();
         for command in commands {
@@ -105,15 +104,17 @@ struct Expected {
 }
 
 impl Expected {
-    fn of(stage: &mut Stage, scenario: &Scenario) -> Result<Self, Error> {
+    fn of(stage: &mut Stage, scenario: &Scenario) -> Result<(Self, Probe), Error> {
         stage.prepare(&scenario.before)?;
         let (commands, reply) = stage.traced(scenario.call)?;
+        let probe = Probe::after_undisturbed(stage)?;
         stage.settle_rest()?;
-        Ok(Self {
+        let expected = Self {
             commands,
             reply,
             seen: seen::all(stage)?,
-        })
+        };
+        Ok((expected, probe))
     }
 }
 

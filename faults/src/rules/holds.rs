@@ -12,7 +12,7 @@ use super::micros;
 use super::words::{self, NodeKey, Words};
 
 /// The run limit of a job that says none.
-const RUN_LIMIT_MS: u64 = 3_600_000;
+pub(super) const RUN_LIMIT_MS: u64 = 3_600_000;
 
 /// A slot that was surely taken.
 #[derive(Debug, Clone)]
@@ -131,9 +131,13 @@ impl<'h> Finder<'h> {
     fn add(&mut self, record: &'h Record, node: &'h str, what: String, is_job: bool, to_us: u64) {
         let key = (&*record.root, node);
         let asked_us = self.asked_us(record);
-        // A `take` hands over what a dispatch was given before.
+        // A `take` hands over what a `dispatch` or a `reserve` was given before.
         let granted_from_us = match record.function {
-            "take" => self.first_asked.get(&(key.0, "dispatch", &*what, "")),
+            "take" => {
+                let dispatched = self.first_asked.get(&(key.0, "dispatch", &*what, ""));
+                let reserved = self.first_asked.get(&(key.0, "reserve", node, &*what));
+                dispatched.into_iter().chain(reserved).min()
+            }
             _ => None,
         };
         let granted_from_us = granted_from_us.copied().unwrap_or(asked_us);

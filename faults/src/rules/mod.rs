@@ -1,5 +1,6 @@
 //! What must hold, whatever was broken: judged from a history and from what the cells say in the end.
 
+mod causes;
 pub mod cell;
 mod fences;
 mod freed;
@@ -10,6 +11,7 @@ mod sight;
 mod slots;
 #[cfg(test)]
 mod tests;
+mod undone;
 mod words;
 
 use std::collections::BTreeMap;
@@ -33,6 +35,7 @@ pub fn judge(history: &History, ends: &Ends) -> Vec<Violation> {
     let mut found = slots::oversold(history, &holds);
     found.extend(slots::on_two_nodes(history, &holds));
     found.extend(jobs::lost(history, ends));
+    found.extend(undone::held_after_their_end(history));
     found.extend(freed::twice(history));
     found.extend(fences::stale_effects(history));
     found
@@ -44,6 +47,8 @@ pub struct Verdict {
     pub tally: Tally,
     /// The longest time from healing to the first work taken; none when nothing was healed.
     pub recovery: Option<Duration>,
+    /// How many jobs expired for no other reason than that time moved.
+    pub overtaken: usize,
 }
 
 /// Judges a load that was drained: its history, what became of every job, the audit of each cell, whether each cell has all its slots and no
@@ -64,6 +69,7 @@ pub fn verdict(
         violations.extend(cell::not_all_slots(run, wire.as_mut(), root, plan)?);
         violations.extend(cell::unsound(wire.as_mut(), root)?);
     }
+    let overtaken = jobs::overtaken(&history, &ends);
     let recovery = recovery::longest(&history);
     let allowed = 2 * plan.longest_lease();
     if let Some(took) = recovery.filter(|took| *took > allowed) {
@@ -79,6 +85,7 @@ pub fn verdict(
             violations,
         },
         recovery,
+        overtaken,
     })
 }
 

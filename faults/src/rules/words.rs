@@ -68,6 +68,11 @@ impl Words<'_> {
         self.may_end_us.get(next).copied().unwrap_or(u64::MAX)
     }
 
+    /// Whether it may have ended after `from_us` and not after `to_us`.
+    pub(crate) fn may_end_within(&self, from_us: u64, to_us: u64) -> bool {
+        self.may_end_after(from_us) <= to_us
+    }
+
     /// How many slots it has, as it said last before this time. The load's nodes never change that.
     pub(crate) fn max_jobs(&self) -> Option<u64> {
         let registers = self.records.iter().rev();

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::history::{History, Record};
 use crate::wire::Answer;
 
+use super::at_least_us;
 use super::holds::RUN_LIMIT_MS;
 use super::jobs::Told;
-use super::micros;
 use super::words::{self, NodeKey, Words};
 
 /// Tries that may follow the first, where a job does not say how many.
@@ -70,7 +70,7 @@ impl<'h> Causes<'h> {
     /// Whether a job may have expired by its run limit; one that was pushed also because its node ended, or it was not acknowledged in time.
     pub(super) fn may_have_expired(&self, root: &str, told: &Told) -> bool {
         let (from_us, to_us) = self.window_us(told);
-        let is_over = |ms: u64| from_us + micros(ms) <= to_us;
+        let is_over = |ms: u64| from_us + at_least_us(ms) <= to_us;
         let number = |keyword: &str| told.asked.iter().find_map(|record| record.number(keyword));
         if is_over(number("TTL").unwrap_or(RUN_LIMIT_MS)) {
             return true;
@@ -80,7 +80,7 @@ impl<'h> Causes<'h> {
         }
         let is_unacknowledged = number("ACK").is_some_and(|ms| {
             let is_in_time = |record: &&Record| {
-                record.end_us < from_us + micros(ms) && self.history.is_durable(record)
+                record.end_us < from_us + at_least_us(ms) && self.history.is_durable(record)
             };
             is_over(ms) && !told.handed.iter().any(is_in_time)
         });

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::history::{History, Record};
 use crate::wire::Answer;
 
-use super::micros;
+use super::at_least_us;
 use super::words::{self, NodeKey, Words};
 
 /// The run limit of a job that says none.
@@ -166,7 +166,7 @@ impl<'h> Finder<'h> {
     /// A hold that is free again at a time unless it is acknowledged.
     fn until_acknowledged(&mut self, record: &'h Record, node: &'h str, job: &'h str, ms: u64) {
         let asked_us = self.asked_us(record);
-        let overdue_us = asked_us + micros(ms);
+        let overdue_us = asked_us + at_least_us(ms);
         let moved_us = self.history.time_moved_after(asked_us).unwrap_or(u64::MAX);
         let to_us = self.job_may_end(record, job, asked_us);
         let to_us = to_us.min(overdue_us).min(moved_us);
@@ -222,7 +222,7 @@ impl<'h> Finder<'h> {
         }
         let session = record.word(0);
         let asked_us = self.asked_us(record);
-        let mut overdue_us = asked_us + micros(record.number("LEASE").unwrap_or(0));
+        let mut overdue_us = asked_us + at_least_us(record.number("LEASE").unwrap_or(0));
         let mut to_us = u64::MAX;
         for other in self
             .lease_ends
@@ -247,7 +247,7 @@ impl<'h> Finder<'h> {
                         && other.end_us < overdue_us =>
                 {
                     let ms = other.number("LEASE").unwrap_or(0);
-                    overdue_us = overdue_us.max(other.start_us + micros(ms));
+                    overdue_us = overdue_us.max(other.start_us + at_least_us(ms));
                 }
                 _ => {}
             }

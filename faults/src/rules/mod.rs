@@ -89,9 +89,10 @@ pub fn verdict(
     })
 }
 
-/// The duration as the history counts it.
-fn micros(milliseconds: u64) -> u64 {
-    milliseconds.saturating_mul(1000)
+/// How long a deadline is away at the least, as the history counts it. The server reads its clock in whole milliseconds, so that a deadline
+/// may pass almost one early.
+fn at_least_us(milliseconds: u64) -> u64 {
+    milliseconds.saturating_sub(1).saturating_mul(1000)
 }
 
 /// Records by what they are about.

@@ -424,6 +424,12 @@ fn a_lock_with_two_owners_is_found() {
 }
 
 #[test]
+fn a_lock_may_end_within_the_millisecond_before_its_time() {
+    let locked = told().locked("o", 7);
+    locked.after(59_998).locked("p", 8).is_good();
+}
+
+#[test]
 fn a_recovery_counts_from_the_end_of_the_injury() {
     let history = told()
         .node("n", 9, 1)

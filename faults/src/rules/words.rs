@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::history::{History, Record};
 
-use super::micros;
+use super::at_least_us;
 
 /// The words of one node, by their start.
 #[derive(Default)]
@@ -43,7 +43,7 @@ fn ends(history: &History, records: &[&Record]) -> Vec<u64> {
         .filter(|record| matches!(record.function, "register" | "deregister"))
         .map(|record| record.start_us)
         .collect();
-    let ttl_us = micros(history.heartbeat_ttl_ms);
+    let ttl_us = at_least_us(history.heartbeat_ttl_ms);
     let heard: Vec<&&Record> = records
         .iter()
         .filter(|record| history.is_durable(record) && record.function != "deregister")

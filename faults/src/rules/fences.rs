@@ -7,7 +7,7 @@ use crate::outcome::{Rule, Violation};
 use crate::wire::Answer;
 
 use super::holds::text_of;
-use super::{grouped, micros};
+use super::{at_least_us, grouped};
 
 /// Everything that went past a fence.
 pub(crate) fn stale_effects(history: &History) -> Vec<Violation> {
@@ -188,7 +188,7 @@ fn locked<'h>(history: &History, records: &[&'h Record]) -> Vec<Locked<'h>> {
             record,
             owner,
             token,
-            to_us: (record.start_us + micros(ttl_ms))
+            to_us: (record.start_us + at_least_us(ttl_ms))
                 .min(unlocked_us.unwrap_or(u64::MAX))
                 .min(moved_us.unwrap_or(u64::MAX)),
         });

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::history::{History, Record};
 use crate::wire::Answer;
 
-use super::micros;
+use super::at_least_us;
 use super::words::{self, NodeKey, Words};
 
 /// The run limit of a job that says none.
-const RUN_LIMIT_MS: u64 = 3_600_000;
+pub(super) const RUN_LIMIT_MS: u64 = 3_600_000;
 
 /// A slot that was surely taken.
 #[derive(Debug, Clone)]
@@ -131,9 +131,13 @@ impl<'h> Finder<'h> {
     fn add(&mut self, record: &'h Record, node: &'h str, what: String, is_job: bool, to_us: u64) {
         let key = (&*record.root, node);
         let asked_us = self.asked_us(record);
-        // A `take` hands over what a dispatch was given before.
+        // A `take` hands over what a `dispatch` or a `reserve` was given before.
         let granted_from_us = match record.function {
-            "take" => self.first_asked.get(&(key.0, "dispatch", &*what, "")),
+            "take" => {
+                let dispatched = self.first_asked.get(&(key.0, "dispatch", &*what, ""));
+                let reserved = self.first_asked.get(&(key.0, "reserve", node, &*what));
+                dispatched.into_iter().chain(reserved).min()
+            }
             _ => None,
         };
         let granted_from_us = granted_from_us.copied().unwrap_or(asked_us);
@@ -162,7 +166,7 @@ impl<'h> Finder<'h> {
     /// A hold that is free again at a time unless it is acknowledged.
     fn until_acknowledged(&mut self, record: &'h Record, node: &'h str, job: &'h str, ms: u64) {
         let asked_us = self.asked_us(record);
-        let overdue_us = asked_us + micros(ms);
+        let overdue_us = asked_us + at_least_us(ms);
         let moved_us = self.history.time_moved_after(asked_us).unwrap_or(u64::MAX);
         let to_us = self.job_may_end(record, job, asked_us);
         let to_us = to_us.min(overdue_us).min(moved_us);
@@ -218,7 +222,7 @@ impl<'h> Finder<'h> {
         }
         let session = record.word(0);
         let asked_us = self.asked_us(record);
-        let mut overdue_us = asked_us + micros(record.number("LEASE").unwrap_or(0));
+        let mut overdue_us = asked_us + at_least_us(record.number("LEASE").unwrap_or(0));
         let mut to_us = u64::MAX;
         for other in self
             .lease_ends
@@ -243,7 +247,7 @@ impl<'h> Finder<'h> {
                         && other.end_us < overdue_us =>
                 {
                     let ms = other.number("LEASE").unwrap_or(0);
-                    overdue_us = overdue_us.max(other.start_us + micros(ms));
+                    overdue_us = overdue_us.max(other.start_us + at_least_us(ms));
                 }
                 _ => {}
             }

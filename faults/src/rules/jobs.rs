@@ -7,23 +7,28 @@ use crate::outcome::{Rule, Violation};
 use crate::wire::Answer;
 
 use super::Ends;
+use super::causes::Causes;
 use super::holds::{items, text_of};
 
 const TERMINAL: [&str; 4] = ["finished", "failed", "cancelled", "expired"];
 
 /// What was said about one job.
 #[derive(Default)]
-struct Told<'h> {
+pub(super) struct Told<'h> {
+    /// The calls that ask for it, by their start.
+    pub(super) asked: Vec<&'h Record>,
     /// The first durable reply that says that it is there.
     made: Option<&'h Record>,
-    is_queued: bool,
-    completes: Vec<&'h Record>,
+    pub(super) is_queued: bool,
+    /// The calls that handed it to a node.
+    pub(super) handed: Vec<&'h Record>,
+    pub(super) completes: Vec<&'h Record>,
     cancels: Vec<&'h Record>,
-    looks: Vec<&'h Record>,
+    pub(super) looks: Vec<&'h Record>,
 }
 
 /// Everything that was said about jobs that were dispatched or submitted. Reservations leave no record when they are given back.
-fn told(history: &History) -> BTreeMap<(&str, &str), Told<'_>> {
+pub(super) fn told(history: &History) -> BTreeMap<(&str, &str), Told<'_>> {
     let mut all: BTreeMap<(&str, &str), Told> = BTreeMap::new();
     for record in &history.records {
         let job = match record.function {
@@ -33,6 +38,7 @@ fn told(history: &History) -> BTreeMap<(&str, &str), Told<'_>> {
         };
         let told = all.entry((&record.root, job)).or_default();
         told.is_queued = record.function == "submit";
+        told.asked.push(record);
     }
     for record in &history.records {
         let durable = history.is_durable(record).then_some(record);
@@ -42,6 +48,7 @@ fn told(history: &History) -> BTreeMap<(&str, &str), Told<'_>> {
                 for (job, _) in items(record) {
                     if let Some(told) = all.get_mut(&(&*record.root, job)) {
                         told.made = told.made.or(durable);
+                        told.handed.push(record);
                     }
                 }
                 continue;
@@ -64,6 +71,7 @@ fn told(history: &History) -> BTreeMap<(&str, &str), Told<'_>> {
 
 /// What is wrong with the ends of jobs.
 pub(crate) fn lost(history: &History, ends: &Ends) -> Vec<Violation> {
+    let causes = Causes::of(history);
     let mut found = Vec::new();
     for ((root, job), told) in told(history) {
         let Some(end) = ends.get(&(root.into(), job.to_owned())) else {
@@ -83,7 +91,7 @@ pub(crate) fn lost(history: &History, ends: &Ends) -> Vec<Violation> {
             wrong(format!("never ends: it is {status}"));
             continue;
         }
-        if !is_explained(&told, status) {
+        if !is_explained(&causes, root, &told, status) {
             wrong(format!("is {status}, and nobody ended it so"));
         }
         for said in contradicted(history, &told, status) {
@@ -93,8 +101,8 @@ pub(crate) fn lost(history: &History, ends: &Ends) -> Vec<Violation> {
     found
 }
 
-/// Whether somebody may have brought that end about. What expires does so by itself, and so does a try whose node was lost.
-fn is_explained(told: &Told, status: &str) -> bool {
+/// Whether somebody may have brought that end about, or something that brings it about by itself.
+fn is_explained(causes: &Causes, root: &str, told: &Told, status: &str) -> bool {
     let said = |records: &[&Record], word: Option<&str>| {
         records.iter().any(|record| {
             record.said.may_have_acted() && word.is_none_or(|word| record.word(2) == word)
@@ -102,10 +110,23 @@ fn is_explained(told: &Told, status: &str) -> bool {
     };
     match status {
         "finished" => said(&told.completes, Some("finished")),
-        "failed" => told.is_queued || said(&told.completes, Some("failed")),
+        "failed" => said(&told.completes, Some("failed")) || causes.may_have_used_up(root, told),
         "cancelled" => said(&told.cancels, None),
-        _ => true,
+        _ => causes.may_have_expired(root, told) || causes.may_be_overtaken(told),
     }
+}
+
+/// How many jobs expired for no other reason than that time moved.
+pub(crate) fn overtaken(history: &History, ends: &Ends) -> usize {
+    let causes = Causes::of(history);
+    let all = told(history);
+    let expired = all.iter().filter(|((root, job), _)| {
+        let end = ends.get(&((*root).into(), (*job).to_owned()));
+        end.is_some_and(|end| end.as_deref() == Some("expired"))
+    });
+    expired
+        .filter(|((root, _), told)| !causes.may_have_expired(root, told))
+        .count()
 }
 
 /// Durable replies that another end contradicts.

@@ -1,14 +1,17 @@
 //! What must hold, whatever was broken: judged from a history and from what the cells say in the end.
 
+mod causes;
 pub mod cell;
 mod fences;
 mod freed;
 mod holds;
 mod jobs;
 mod recovery;
+mod sight;
 mod slots;
 #[cfg(test)]
 mod tests;
+mod undone;
 mod words;
 
 use std::collections::BTreeMap;
@@ -32,6 +35,7 @@ pub fn judge(history: &History, ends: &Ends) -> Vec<Violation> {
     let mut found = slots::oversold(history, &holds);
     found.extend(slots::on_two_nodes(history, &holds));
     found.extend(jobs::lost(history, ends));
+    found.extend(undone::held_after_their_end(history));
     found.extend(freed::twice(history));
     found.extend(fences::stale_effects(history));
     found
@@ -43,10 +47,12 @@ pub struct Verdict {
     pub tally: Tally,
     /// The longest time from healing to the first work taken; none when nothing was healed.
     pub recovery: Option<Duration>,
+    /// How many jobs expired for no other reason than that time moved.
+    pub overtaken: usize,
 }
 
 /// Judges a load that was drained: its history, what became of every job, the audit of each cell, whether each cell has all its slots and no
-/// more, and whether it took work again soon enough after each injury.
+/// more, whether it took work again soon enough after each injury, and whether an injury could have undone anything that must be kept.
 pub fn verdict(
     run: &Run,
     plan: &Plan,
@@ -57,11 +63,13 @@ pub fn verdict(
     let mut wire = route.open();
     let ends = cell::ends(run, wire.as_mut(), &history)?;
     let mut violations = judge(&history, &ends);
+    violations.extend(sight::blind(&history));
     for root in &plan.roots {
         violations.extend(cell::unsound(wire.as_mut(), root)?);
         violations.extend(cell::not_all_slots(run, wire.as_mut(), root, plan)?);
         violations.extend(cell::unsound(wire.as_mut(), root)?);
     }
+    let overtaken = jobs::overtaken(&history, &ends);
     let recovery = recovery::longest(&history);
     let allowed = 2 * plan.longest_lease();
     if let Some(took) = recovery.filter(|took| *took > allowed) {
@@ -77,12 +85,14 @@ pub fn verdict(
             violations,
         },
         recovery,
+        overtaken,
     })
 }
 
-/// The duration as the history counts it.
-fn micros(milliseconds: u64) -> u64 {
-    milliseconds.saturating_mul(1000)
+/// How long a deadline is away at the least, as the history counts it. The server reads its clock in whole milliseconds, so that a deadline
+/// may pass almost one early.
+fn at_least_us(milliseconds: u64) -> u64 {
+    milliseconds.saturating_sub(1).saturating_mul(1000)
 }
 
 /// Records by what they are about.

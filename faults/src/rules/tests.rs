@@ -1,5 +1,9 @@
 //! Made-up histories: each rule finds what breaks it, and nothing where nothing does.
 
+mod ends;
+mod sight;
+mod undone;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,6 +148,15 @@ impl Told {
         self
     }
 
+    /// The server's clock jumps.
+    fn jumped(self) -> Self {
+        let mut jumped = self.killed();
+        if let Some(injury) = jumped.history.injuries.last_mut() {
+            injury.moves_time = true;
+        }
+        jumped
+    }
+
     fn everysec(mut self) -> Self {
         self.history.durability = Durability::AnsweredBefore(Duration::from_secs(2));
         self
@@ -236,6 +249,16 @@ fn what_is_handed_over_was_given_when_it_was_dispatched() {
         .ok("heartbeat", "n FOREIGN 1 INCARNATION 1")
         .handed("pull", "a", 1, "n", "q1")
         .breaks(Rule::NotOversold);
+}
+
+#[test]
+fn what_is_handed_over_may_also_have_been_given_when_it_was_reserved() {
+    told()
+        .node("n", 1, 1)
+        .unheard("reserve", "n a 60000")
+        .ok("heartbeat", "n FOREIGN 1 INCARNATION 1")
+        .handed("take", "a", 1, "n", "q1")
+        .is_good();
 }
 
 #[test]
@@ -398,6 +421,12 @@ fn a_token_that_does_not_grow_is_found() {
 #[test]
 fn a_lock_with_two_owners_is_found() {
     told().locked("o", 7).locked("p", 8).breaks(Rule::Fenced);
+}
+
+#[test]
+fn a_lock_may_end_within_the_millisecond_before_its_time() {
+    let locked = told().locked("o", 7);
+    locked.after(59_998).locked("p", 8).is_good();
 }
 
 #[test]

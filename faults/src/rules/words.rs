@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::history::{History, Record};
 
-use super::micros;
+use super::at_least_us;
 
 /// The words of one node, by their start.
 #[derive(Default)]
@@ -43,7 +43,7 @@ fn ends(history: &History, records: &[&Record]) -> Vec<u64> {
         .filter(|record| matches!(record.function, "register" | "deregister"))
         .map(|record| record.start_us)
         .collect();
-    let ttl_us = micros(history.heartbeat_ttl_ms);
+    let ttl_us = at_least_us(history.heartbeat_ttl_ms);
     let heard: Vec<&&Record> = records
         .iter()
         .filter(|record| history.is_durable(record) && record.function != "deregister")
@@ -66,6 +66,11 @@ impl Words<'_> {
     pub(crate) fn may_end_after(&self, time_us: u64) -> u64 {
         let next = self.may_end_us.partition_point(|end| *end <= time_us);
         self.may_end_us.get(next).copied().unwrap_or(u64::MAX)
+    }
+
+    /// Whether it may have ended after `from_us` and not after `to_us`.
+    pub(crate) fn may_end_within(&self, from_us: u64, to_us: u64) -> bool {
+        self.may_end_after(from_us) <= to_us
     }
 
     /// How many slots it has, as it said last before this time. The load's nodes never change that.

@@ -38,10 +38,12 @@ const GUESTS: &str = "scheduler:{guests}";
 pub(super) fn run(run: &Run) -> Result<Outcome, Error> {
     let mut outcome = Outcome::default();
     let rounds = run.rounds(1, 12);
+    let mut overtaken = 0;
     for round in 0..rounds {
         let jumps = JUMPS[usize::try_from(round).unwrap_or(0) % JUMPS.len()];
         let verdict = live(run, &format!("jumps-{round}"), jumps, LIBRARY)?;
         outcome.rounds += jumps.len() as u64;
+        overtaken += verdict.overtaken;
         outcome.protected.add(verdict.tally);
         if let Some(took) = verdict.recovery {
             outcome.recovered_in(took);
@@ -59,6 +61,9 @@ pub(super) fn run(run: &Run) -> Result<Outcome, Error> {
          of half a heartbeat_ttl_ms, counts as time that passed."
             .to_owned(),
     );
+    outcome.notes.push(format!(
+        "{overtaken} jobs of the load expired for no other reason than a jump; each jump forwards may end as many as there are slots."
+    ));
     Ok(outcome)
 }
 
@@ -76,12 +81,16 @@ fn live(run: &Run, life: &str, jumps: [i64; 2], library: &str) -> Result<Verdict
     server.load(library)?;
     let route = server.route();
     load::prepare(&plan, route.as_ref())?;
+    // All of them are looked at in the end.
+    let events = "events_max 1000000";
+    cell::ask(route.open().as_mut(), &plan.roots[0], "config", events)?;
     let recorder = Recorder::new(Durability::Answered, plan.heartbeat_ttl_ms);
     let load = Load::start(plan.clone(), route.clone(), &recorder);
     let mut guests = Guests::arrive(route.open(), GUESTS)?;
     guests.stay(run, Duration::from_millis(random.u64(500..1500)))?;
     let mut found = Vec::new();
     for jump_ms in jumps {
+        guests.reserve()?;
         let begin_us = recorder.now_us();
         shim.jump(jump_ms)?;
         recorder.note(Injury {
@@ -95,36 +104,55 @@ fn live(run: &Run, life: &str, jumps: [i64; 2], library: &str) -> Result<Verdict
         guests.stay(run, Duration::from_millis(stay_ms))?;
         found.extend(guests.missing()?);
     }
-    for root in [GUESTS, &plan.roots[0]] {
-        found.extend(silent_nodes(route.as_ref(), root)?);
-    }
+    // From now on nobody speaks for the guests.
+    found.extend(silent_nodes(run, route.as_ref(), GUESTS)?);
     // The clock catches up with the cell's time.
     shim.jump(guests.stands_still_for_ms())?;
     load.drain(run, DRAIN)?;
+    found.extend(silent_nodes(run, route.as_ref(), &plan.roots[0])?);
     let mut verdict = rules::verdict(run, &plan, route.as_ref(), &recorder)?;
+    found.extend(too_many_expired(&plan, jumps, verdict.overtaken));
     found.extend(cell::unsound(route.open().as_mut(), GUESTS)?);
     verdict.tally.violations.extend(found);
     run.say_found(&verdict.tally.violations);
     run.say(format_args!(
-        "{life}: jumps of {:?} s, {} calls, {} found wrong",
+        "{life}: jumps of {:?} s, {} calls, {} jobs overtaken, {} found wrong",
         jumps.map(|ms| ms / 1000),
         verdict.tally.operations,
+        verdict.overtaken,
         verdict.tally.violations.len(),
     ));
     Ok(verdict)
 }
 
+/// A jump forwards may end what runs then, and nothing that begins after it: a job for each slot.
+fn too_many_expired(plan: &Plan, jumps: [i64; 2], expired: usize) -> Option<Violation> {
+    let forwards = jumps.iter().filter(|ms| **ms > 0).count();
+    let cap = forwards * plan.nodes * usize::try_from(plan.max_jobs).unwrap_or(0);
+    let sentence =
+        format!("{expired} jobs expired by {forwards} jumps forwards, and at most {cap} ran then");
+    (expired > cap).then(|| Violation::new(Rule::Deadline, sentence))
+}
+
 /// Nodes that were lost, although all of them spoke all the time.
-fn silent_nodes(route: &dyn Route, root: &str) -> Result<Vec<Violation>, Error> {
-    let events = cell::ask(route.open().as_mut(), root, "events", "- 1000")?;
-    let events = events.list().get(1).cloned();
-    let lost = events.iter().flat_map(Answer::list).filter(|event| {
-        let texts = event.texts();
-        texts.iter().any(|text| text == "node_lost") && texts.iter().any(|text| text == "silent")
-    });
-    let violation = |event: &Answer| {
-        let sentence = format!("{root}: a node that spoke was lost: {:?}", event.texts());
-        Violation::new(Rule::Deadline, sentence)
-    };
-    Ok(lost.map(violation).collect())
+fn silent_nodes(run: &Run, route: &dyn Route, root: &str) -> Result<Vec<Violation>, Error> {
+    let mut wire = route.open();
+    let mut found = Vec::new();
+    let mut after = "-".to_owned();
+    loop {
+        run.check()?;
+        let page = cell::ask(wire.as_mut(), root, "events", &format!("{after} 1000"))?;
+        let events = page.list().get(1).map(Answer::list).unwrap_or_default();
+        if events.is_empty() {
+            return Ok(found);
+        }
+        for texts in events.iter().map(Answer::texts) {
+            let is = |word: &str| texts.iter().any(|text| text == word);
+            if is("node_lost") && is("silent") {
+                let sentence = format!("{root}: a node that spoke was lost: {texts:?}");
+                found.push(Violation::new(Rule::Deadline, sentence));
+            }
+        }
+        after = page.list().first().map(Answer::text).unwrap_or_default();
+    }
 }

@@ -2,6 +2,7 @@
 
 mod namespace;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::Error;
@@ -22,6 +23,10 @@ const FILLING: Duration = Duration::from_secs(20);
 const ROOM_BYTES: u64 = 150_000;
 /// What `appendfsync everysec` may lose of what was answered before.
 const EVERYSEC_WINDOW: Duration = Duration::from_secs(2);
+/// How long the load runs before the disk begins to fill.
+const BEFORE_MS: Range<u64> = 300..1200;
+/// The same where a part of what was answered may be lost: long enough for calls that may not be.
+const LONG_BEFORE_MS: Range<u64> = 2500..4000;
 
 /// What happens to the server on a full disk.
 #[derive(Clone, Copy)]
@@ -101,7 +106,11 @@ fn live(run: &Run, life: &str, way: Way) -> Result<Verdict, Error> {
     load::prepare(&plan, route.as_ref())?;
     let recorder = Recorder::new(way.durability, plan.heartbeat_ttl_ms);
     let load = Load::start(plan.clone(), route.clone(), &recorder);
-    run.pause(Duration::from_millis(random.u64(300..1200)))?;
+    let before_ms = match way.durability {
+        Durability::AnsweredBefore(_) => LONG_BEFORE_MS,
+        _ => BEFORE_MS,
+    };
+    run.pause(Duration::from_millis(random.u64(before_ms)))?;
 
     let begin_us = recorder.now_us();
     disk.fill(ROOM_BYTES)?;

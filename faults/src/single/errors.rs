@@ -1,18 +1,24 @@
-//! A command inside a function fails, each in turn, on the real server: what is left half-written is made whole by making the call again.
+//! A command inside a function fails, each in turn, on the real server: what is left half-written gives nobody a slot that is not there, and is
+//! made whole by making the call again.
 //!
 //! The scenarios are those of the in-process tests: every write function on each of its ways through. The server's clock stands still, so that
 //! two ways to the same state can be compared.
 
 mod denial;
+mod probe;
 mod scenarios;
 mod seen;
 mod stage;
 mod trace;
 
+use std::collections::BTreeSet;
+
 use crate::Error;
 use crate::outcome::{Outcome, Rule, Tally, Violation};
 use crate::run::Run;
+use crate::wire::Answer;
 use denial::Denial;
+use probe::Probe;
 use scenarios::{Again, Scenario};
 use stage::Stage;
 use trace::Command;
@@ -32,35 +38,37 @@ pub(super) fn run(run: &Run) -> Result<Outcome, Error> {
     let mut outcome = Outcome::default();
     let mut control = Tally::default();
     let (mut denied, mut mistyped) = (0, 0);
+    let (mut inseparable, mut repeated) = (BTreeSet::new(), 0);
     for scenario in &chosen {
         run.check()?;
-        let expected = Expected::of(&mut stage, scenario)?;
-        for command in trace::distinct(&expected.commands) {
+        let (expected, mut probe) = Expected::of(&mut stage, scenario)?;
+        let commands = trace::distinct(&expected.commands);
+        repeated += expected.commands.len() - commands.len();
+        for command in commands {
             // Waking those who wait is the one command that may fail.
             if command.name == "SPUBLISH" {
                 continue;
             }
             let Some(denial) = Denial::of(&command, &expected.commands) else {
+                inseparable.insert(format!("{} in `{}`", command.name, scenario.function()));
                 continue;
             };
             if stage.interrupt(scenario, |stage| stage.denied(scenario.call, &denial))? {
                 denied += 1;
                 let at = format!("{} denied {command}", scenario.name);
                 control.violations.extend(left_half(&mut stage, &at)?);
-                outcome
-                    .protected
-                    .violations
-                    .extend(mended(&mut stage, scenario, &expected, &at)?);
+                let found = &mut outcome.protected.violations;
+                found.extend(given(&mut probe, &mut stage, scenario, &at)?);
+                found.extend(mended(&mut stage, scenario, &expected, &at)?);
             }
         }
         for key in trace::keys(&expected.commands) {
             if stage.interrupt(scenario, |stage| stage.mistyped(scenario.call, &key))? {
                 mistyped += 1;
                 let at = format!("{} with another type at {key}", scenario.name);
-                outcome
-                    .protected
-                    .violations
-                    .extend(mended(&mut stage, scenario, &expected, &at)?);
+                let found = &mut outcome.protected.violations;
+                found.extend(given(&mut probe, &mut stage, scenario, &at)?);
+                found.extend(mended(&mut stage, scenario, &expected, &at)?);
             }
         }
     }
@@ -75,8 +83,14 @@ pub(super) fn run(run: &Run) -> Result<Outcome, Error> {
     ));
     run.say_found(&outcome.protected.violations);
     outcome.notes.push(format!(
-        "{} scenarios: {denied} commands were denied and {mistyped} keys had another type.",
+        "{} scenarios: {denied} commands were denied and {mistyped} keys had another type. After each, before the call was made again, slots were asked \
+         for until there were none.",
         chosen.len()
+    ));
+    outcome.notes.push(format!(
+        "A server's ACL tells commands apart by their name and key: a command that a call sends several times on one key fails at the first, so that {repeated} \
+         later ones did not; the in-process tests fail each. {}",
+        shown(&inseparable)
     ));
     outcome.control = Some(control);
     Ok(outcome)
@@ -85,19 +99,32 @@ pub(super) fn run(run: &Run) -> Result<Outcome, Error> {
 /// What an undisturbed call leaves behind.
 struct Expected {
     commands: Vec<Command>,
+    reply: Answer,
     seen: Vec<String>,
 }
 
 impl Expected {
-    fn of(stage: &mut Stage, scenario: &Scenario) -> Result<Self, Error> {
+    fn of(stage: &mut Stage, scenario: &Scenario) -> Result<(Self, Probe), Error> {
         stage.prepare(&scenario.before)?;
-        let commands = stage.traced(scenario.call)?;
+        let (commands, reply) = stage.traced(scenario.call)?;
+        let probe = Probe::after_undisturbed(stage)?;
         stage.settle_rest()?;
-        Ok(Self {
+        let expected = Self {
             commands,
+            reply,
             seen: seen::all(stage)?,
-        })
+        };
+        Ok((expected, probe))
     }
+}
+
+/// The commands that could not be denied alone, in a sentence.
+fn shown(inseparable: &BTreeSet<String>) -> String {
+    if inseparable.is_empty() {
+        return "Every other could be denied alone.".to_owned();
+    }
+    let names: Vec<&str> = inseparable.iter().map(String::as_str).collect();
+    format!("These could not be denied alone: {}.", names.join(", "))
 }
 
 fn violation(at: &str, what: &str) -> Violation {
@@ -108,6 +135,23 @@ fn violation(at: &str, what: &str) -> Violation {
 fn left_half(stage: &mut Stage, at: &str) -> Result<Vec<Violation>, Error> {
     let found = stage.violations()?;
     Ok(found.iter().map(|what| violation(at, what)).collect())
+}
+
+/// What others are given before the call is made again, and must not be.
+fn given(
+    probe: &mut Probe,
+    stage: &mut Stage,
+    scenario: &Scenario,
+    at: &str,
+) -> Result<Vec<Violation>, Error> {
+    if scenario.is_damaged() {
+        return Ok(Vec::new());
+    }
+    let mut found = probe.wrong(stage)?;
+    for violation in &mut found {
+        violation.sentence.insert_str(0, &format!("{at}: "));
+    }
+    Ok(found)
 }
 
 /// Makes the call again, and says what is not as after an undisturbed one.
@@ -126,6 +170,12 @@ fn mended(
     );
     if again.reply().is_none() && !is_gone {
         wrong(&format!("again it replied {again:?}"));
+    }
+    if let (Again::TheSame, Some(again)) = (scenario.again, again.reply()) {
+        let [wanted, got] = [&expected.reply, again].map(seen::without_drawn);
+        if got != wanted {
+            wrong(&format!("it replied {wanted}, and again {got}"));
+        }
     }
     match scenario.again {
         Again::UntilNothing => {

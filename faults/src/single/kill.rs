@@ -1,5 +1,6 @@
 //! kill -9 of a server under load, at random moments.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::Error;
@@ -12,8 +13,12 @@ use crate::server::{Server, Settings};
 
 /// What `appendfsync everysec` may lose: it writes at the latest two seconds after the reply.
 const EVERYSEC_WINDOW: Duration = Duration::from_secs(2);
+/// Where a kill may undo what was answered just before it, every other one comes after so long, the first one too: so there is something that it
+/// may not undo. All others come sooner.
+const LONG_MS: Range<u64> = 2500..4000;
+const SHORT_MS: Range<u64> = 100..1200;
 /// A server and its cell live through so many kills; then a new one begins, so that histories stay short enough to be judged.
-const KILLS_PER_LIFE: u64 = 10;
+const KILLS_PER_LIFE: u64 = 6;
 const DRAIN: Duration = Duration::from_secs(40);
 
 /// How a server keeps what it was told.
@@ -81,8 +86,11 @@ fn live(
     let load = Load::start(plan.clone(), route.clone(), &recorder);
     let mut unsound = Vec::new();
     let mut slowest = Duration::ZERO;
-    for _ in 0..kills {
-        run.pause(Duration::from_millis(random.u64(100..1200)))?;
+    for number in 0..kills {
+        let may_lose = matches!(keeping.durability, Durability::AnsweredBefore(_));
+        let is_long = may_lose && number.is_multiple_of(2);
+        let range_ms = if is_long { LONG_MS } else { SHORT_MS };
+        run.pause(Duration::from_millis(random.u64(range_ms)))?;
         let begin_us = recorder.now_us();
         server.kill();
         slowest = slowest.max(server.start_again(run)?);

@@ -121,6 +121,7 @@ fn evicted(recorder: &Arc<Recorder>, call: &str, said: &str) -> Verdict {
             violations: vec![Violation::new(Rule::Sound, format!("{call}: {said}"))],
         },
         recovery: None,
+        overtaken: 0,
     }
 }
 

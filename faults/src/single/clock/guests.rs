@@ -72,10 +72,13 @@ impl Guests {
         self.offset_ms += jump_ms;
         let limit_ms = i64::try_from(LIMIT_MS).unwrap_or(i64::MAX);
         self.is_overtaken |= self.offset_ms > limit_ms;
+    }
+
+    /// Takes a slot just before a jump. It is acknowledged after it, within the time in which nothing is overdue.
+    pub(super) fn reserve(&mut self) -> Result<(), Error> {
         self.reservations += 1;
         let job = format!("reserved-{}", self.reservations);
-        // It is acknowledged after the jump, within the time in which nothing is overdue.
-        let _ = self.say("reserve", &format!("n {job} 2000"));
+        self.say("reserve", &format!("n {job} 2000")).map(|_| ())
     }
 
     /// How far the clock is behind the cell's time.

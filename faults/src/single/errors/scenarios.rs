@@ -14,6 +14,12 @@ impl Scenario {
     pub(super) fn function(&self) -> &'static str {
         self.call.split(' ').next().unwrap_or_default()
     }
+
+    /// Whether something is damaged before the call is made: then it is no wonder if slots are given that are not there.
+    pub(super) fn is_damaged(&self) -> bool {
+        let damages = |line: &&str| line.starts_with("redis ") || line.starts_with("state ");
+        self.before.iter().any(damages)
+    }
 }
 
 /// What making an interrupted call again gives.

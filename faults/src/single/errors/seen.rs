@@ -17,15 +17,14 @@ const STATES: [&str; 6] = [
     "cancelled",
 ];
 
-fn without_drawn(said: &Said) -> String {
-    match said {
-        Said::Reply(fields) => {
-            let kept = fields.list().chunks(2);
-            let kept = kept.filter(|pair| !DRAWN.contains(&pair[0].text().as_str()));
-            format!("{:?}", kept.collect::<Vec<_>>())
-        }
-        other => format!("{other:?}"),
-    }
+/// A reply apart from what is drawn.
+pub(super) fn without_drawn(reply: &Answer) -> String {
+    let Answer::List(fields) = reply else {
+        return format!("{reply:?}");
+    };
+    let kept = fields.chunks(2);
+    let kept = kept.filter(|pair| !DRAWN.contains(&pair[0].text().as_str()));
+    format!("{:?}", kept.collect::<Vec<_>>())
 }
 
 /// Of a session its lease. What else it remembers may be lost with an interrupted call.
@@ -60,10 +59,10 @@ pub(super) fn all(stage: &mut Stage) -> Result<Vec<String>, Error> {
     let mut seen = Vec::new();
     for line in lines {
         let said = stage.say(&line);
-        let shown = if line.starts_with("session ") {
-            binding(&said)
-        } else {
-            without_drawn(&said)
+        let shown = match &said {
+            _ if line.starts_with("session ") => binding(&said),
+            Said::Reply(reply) => without_drawn(reply),
+            other => format!("{other:?}"),
         };
         seen.push(format!("{line}: {shown}"));
     }

@@ -53,7 +53,7 @@ impl Stage {
         let directory = run.directory().join("errors");
         let shim = Shim::make(run, &directory)?;
         shim.stand_still_at(START_MS)?;
-        let mut settings = Settings::new(&directory, "");
+        let mut settings = Settings::new(&directory, "--enable-debug-command yes");
         settings.environment = shim.environment();
         let server = Server::start(run, settings)?;
         server.load_library()?;
@@ -166,11 +166,11 @@ impl Stage {
         Ok(())
     }
 
-    /// Makes a call, which must succeed, and says which commands it sent.
-    pub(super) fn traced(&mut self, line: &str) -> Result<Vec<Command>, Error> {
+    /// Makes a call, which must succeed, and says which commands it sent and what it replied.
+    pub(super) fn traced(&mut self, line: &str) -> Result<(Vec<Command>, Answer), Error> {
         let marks = ["trace begins", "trace ends"];
         self.command(&["ECHO", marks[0]])?;
-        self.must(line)?;
+        let reply = self.must(line)?;
         self.command(&["ECHO", marks[1]])?;
         let (mut lines, mut is_begun) = (Vec::new(), false);
         loop {
@@ -185,7 +185,7 @@ impl Stage {
             if said.contains(marks[0]) {
                 is_begun = true;
             } else if said.contains(marks[1]) {
-                return Ok(trace::read(&lines, ROOT));
+                return Ok((trace::read(&lines, ROOT), reply));
             } else if is_begun {
                 lines.push(said);
             }
@@ -253,12 +253,17 @@ impl Stage {
         Ok(self.must("check")?.texts())
     }
 
+    /// The nodes there are.
+    pub(super) fn nodes(&mut self) -> Result<Vec<String>, Error> {
+        let page = self.must("nodes 0 1000")?;
+        Ok(page.list().get(1).map(Answer::texts).unwrap_or_default())
+    }
+
     /// Stops what is to stop, finishes what runs, and has a worker take what waits.
     pub(super) fn work_off(&mut self) -> Result<(), Error> {
         self.must(WORKER)?;
         for _ in 0..ROUNDS {
-            let nodes = self.must("nodes 0 1000")?;
-            for node in nodes.list().get(1).map(Answer::texts).unwrap_or_default() {
+            for node in self.nodes()? {
                 let heard = self.say(&format!("heartbeat {node}"));
                 let stop = heard.reply().and_then(|reply| reply.field("stop"));
                 for job in stop.map(Answer::texts).unwrap_or_default() {

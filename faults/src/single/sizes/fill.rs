@@ -6,7 +6,7 @@ use crate::Error;
 use crate::run::Run;
 use crate::wire::fcall;
 
-use super::ROOT;
+use super::{CLASSES, ROOT};
 
 /// How large the cell is.
 #[derive(Clone, Copy)]
@@ -43,10 +43,11 @@ const QUEUES: usize = 1000;
 /// Calls that are sent at once.
 const BATCH: usize = 500;
 
-/// Sends calls, given as lines, many at a time; all must succeed.
+/// Sends calls to a cell, given as lines, many at a time; all must succeed.
 pub(super) fn send(
     run: &Run,
     connection: &mut Connection,
+    root: &str,
     lines: impl Iterator<Item = String>,
 ) -> Result<(), Error> {
     let lines: Vec<String> = lines.collect();
@@ -57,7 +58,7 @@ pub(super) fn send(
             let mut words = line.split_whitespace();
             let function = words.next().unwrap_or_default();
             let args: Vec<String> = words.map(str::to_owned).collect();
-            pipe.add_command(fcall(ROOT, function, &args)).ignore();
+            pipe.add_command(fcall(root, function, &args)).ignore();
         }
         pipe.exec(connection).map_err(|source| Error::Command {
             command: format!("{} and so on", batch[0]),
@@ -70,7 +71,7 @@ pub(super) fn send(
 /// Fills the cell, and says with what.
 pub(super) fn cell(run: &Run, connection: &mut Connection, size: Size) -> Result<String, Error> {
     let settings = "config heartbeat_ttl_ms 1800000 events_max 100000";
-    send(run, connection, [settings.to_owned()].into_iter())?;
+    send(run, connection, ROOT, [settings.to_owned()].into_iter())?;
     let node = |number: usize| {
         format!(
             "register n{number} {SLOTS} POOL p{} LABEL l{} PAIR en fr REGION r{}",
@@ -79,7 +80,7 @@ pub(super) fn cell(run: &Run, connection: &mut Connection, size: Size) -> Result
             number % 3
         )
     };
-    send(run, connection, (0..size.nodes).map(node))?;
+    send(run, connection, ROOT, (0..size.nodes).map(node))?;
     let dispatched = |number: usize| {
         let ack = if number.is_multiple_of(10) {
             " ACK 600000"
@@ -91,7 +92,7 @@ pub(super) fn cell(run: &Run, connection: &mut Connection, size: Size) -> Result
             number % POOLS
         )
     };
-    send(run, connection, (0..size.dispatched).map(dispatched))?;
+    send(run, connection, ROOT, (0..size.dispatched).map(dispatched))?;
     let submitted = |number: usize| {
         let delay = if number.is_multiple_of(5) {
             " DELAY 3000000"
@@ -107,17 +108,33 @@ pub(super) fn cell(run: &Run, connection: &mut Connection, size: Size) -> Result
             number % 100
         )
     };
-    send(run, connection, (0..size.queued / 2).map(submitted))?;
+    send(run, connection, ROOT, (0..size.queued / 2).map(submitted))?;
     // Those that nodes can run.
     let runnable = |number: usize| {
         let pool = number % POOLS;
         format!("submit w{number} payload POOL p{pool} PRIORITY 500")
     };
-    send(run, connection, (0..size.queued / 2).map(runnable))?;
+    send(run, connection, ROOT, (0..size.queued / 2).map(runnable))?;
     let deployed = |number: usize| format!("deploy d{number} POOL p{}", number % POOLS);
-    send(run, connection, (0..size.deployments).map(deployed))?;
+    send(run, connection, ROOT, (0..size.deployments).map(deployed))?;
     Ok(format!(
         "{} nodes, {} jobs on them, {} waiting in {QUEUES} queues, {} deployments",
         size.nodes, size.dispatched, size.queued, size.deployments
+    ))
+}
+
+/// Fills the cell in which no node is like another, and says with what.
+pub(super) fn classes(run: &Run, connection: &mut Connection, size: Size) -> Result<String, Error> {
+    let settings = "config heartbeat_ttl_ms 1800000".to_owned();
+    send(run, connection, CLASSES, [settings].into_iter())?;
+    let node = |number: usize| format!("register n{number} {SLOTS} POOL p LABEL own{number}");
+    send(run, connection, CLASSES, (0..size.nodes).map(node))?;
+    let dispatched = |number: usize| format!("dispatch s{number} - - payload JOB d{number}");
+    send(run, connection, CLASSES, (0..size.nodes).map(dispatched))?;
+    let submitted = |number: usize| format!("submit q{number} payload POOL p");
+    send(run, connection, CLASSES, (0..size.nodes).map(submitted))?;
+    Ok(format!(
+        "{0} nodes that are a class each, {0} jobs on them, {0} waiting",
+        size.nodes
     ))
 }

@@ -4,8 +4,8 @@ use crate::Error;
 use crate::run::Run;
 use crate::wire::Answer;
 
-use super::Probe;
 use super::fill::{self, LABELS, POOLS};
+use super::{Probe, ROOT};
 
 /// A part of what is measured.
 pub(super) struct Part {
@@ -164,12 +164,16 @@ fn others(run: &Run, probe: &mut Probe) -> Result<(), Error> {
     for number in 0..200 {
         run.check()?;
         let node = format!("n{}", number * 41 % probe.size.nodes);
-        let bound = probe.try_call(&format!("bind b{number} r1 LEASE 60000 POOL p1"))?;
-        let lease = bound.and_then(|bound| Some(bound.field("lease_id")?.text()));
-        probe.try_call(&format!("bind b{number} r2 LEASE 60000 PREEMPT"))?;
-        let lease = lease.unwrap_or_else(|| "none".to_owned());
-        probe.try_call(&format!("renew b{number} {lease}"))?;
-        probe.try_call(&format!("unbind b{number} {lease}"))?;
+        let lease_of = |bound: Answer| {
+            bound
+                .field("lease_id")
+                .map(Answer::text)
+                .unwrap_or_default()
+        };
+        let bound = probe.call(&format!("bind b{number} r1 LEASE 60000 POOL p1"))?;
+        probe.call(&format!("renew b{number} {}", lease_of(bound)))?;
+        let bound = probe.call(&format!("bind b{number} r2 LEASE 60000 PREEMPT"))?;
+        probe.call(&format!("unbind b{number} {}", lease_of(bound)))?;
         probe.call(&format!("claim {node} REQUEST c{number}"))?;
         probe.call(&format!(
             "claim {node} POLICY resource_usage RUNNING d1 RUNNING d2"
@@ -207,7 +211,7 @@ fn large_nodes(run: &Run, probe: &mut Probe) -> Result<(), Error> {
         probe.call(&format!("heartbeat large{labels}"))?;
     }
     let jobs = (0..20_000).map(|number| format!("dispatch big - - p JOB big{number} POOL g1002"));
-    fill::send(run, &mut probe.connection, jobs)?;
+    fill::send(run, &mut probe.connection, ROOT, jobs)?;
     probe.call("take large COUNT 256")?;
     probe.call("holds large 0 1000")?;
     probe.call("heartbeat large JOBS 20000")?;
@@ -233,7 +237,7 @@ fn losses(run: &Run, probe: &mut Probe) -> Result<(), Error> {
     probe.call("config heartbeat_ttl_ms 100 forget_node_ms 100")?;
     // From now on presence lasts so long; whoever spoke before is present until then, so all speak once more.
     let words = (0..probe.size.nodes).map(|number| format!("heartbeat n{number}"));
-    fill::send(run, &mut probe.connection, words)?;
+    fill::send(run, &mut probe.connection, ROOT, words)?;
     run.pause(std::time::Duration::from_millis(300))?;
     for number in 0..100 {
         run.check()?;
@@ -249,4 +253,28 @@ fn losses(run: &Run, probe: &mut Probe) -> Result<(), Error> {
         probe.call(line)?;
     }
     Ok(())
+}
+
+/// The cell in which every node is a class of its own: what looks for a class, or at all of them.
+pub(super) fn classes(run: &Run, probe: &mut Probe) -> Result<(), Error> {
+    for function in ["nodes", "fleet"] {
+        pages(run, probe, function, 1000)?;
+    }
+    for number in 0..100 {
+        run.check()?;
+        let node = number * 31 % probe.size.nodes;
+        probe.call(&format!("dispatch x{number} - - p JOB x{number}"))?;
+        probe.call(&format!("dispatch y{number} - - p REQUIRE own{node}"))?;
+        probe.try_call(&format!("dispatch z{number} - - p REQUIRE nobodys"))?;
+        probe.call(&format!("bind b{number} r LEASE 60000"))?;
+        probe.call(&format!("explain e{number} - -"))?;
+        probe.call(&format!("pull n{node} COUNT 256"))?;
+        probe.call(&format!("heartbeat n{node} LABEL other{node}"))?;
+        probe.call(&format!("register n{node} 9 POOL p LABEL own{node}"))?;
+    }
+    for line in ["snapshot", "overview", "stats"] {
+        probe.call(line)?;
+    }
+    audit(run, probe, "check")?;
+    audit(run, probe, "repair")
 }

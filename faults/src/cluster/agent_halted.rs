@@ -90,13 +90,13 @@ impl Trial<'_> {
         }
         let incarnation = self.of_node("halted", "incarnation")?;
         let refused_before = self.late_words()?;
-        self.halted.freeze();
+        self.halted.freeze(self.run);
         self.desk.ask("drain", "other off")?;
         self.wait_for_job(&pushed, "expired")?;
         self.wait_for_job(&queued, "finished")?;
         let before = self.ends(&queued, &pushed)?;
         // Its commands have ended in the meantime, so it has something to say at once.
-        self.halted.thaw();
+        self.halted.thaw(self.run);
         let took = self
             .run
             .wait_for("the halted agent's return", PATIENCE, || {

@@ -143,7 +143,7 @@ impl Trial<'_> {
                     other => Err(format!("{other:?}")),
                 }
             });
-            gateway.kill();
+            gateway.kill(self.run);
             made?;
             Ok::<_, Error>(
                 sent.join()

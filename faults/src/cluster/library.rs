@@ -124,13 +124,17 @@ impl Trial<'_> {
         let elsewhere = self.new_cell(right, &format!("{name}-elsewhere"))?;
         let node = &self.cluster.nodes()[wrong];
         match instead {
-            Instead::Nothing => node.say::<()>(&["FUNCTION", "DELETE", "lockless"])?,
-            Instead::Old => node.say::<()>(&["FUNCTION", "LOAD", "REPLACE", &old_library()?])?,
+            Instead::Nothing => node.order(self.run, &["FUNCTION", "DELETE", "lockless"])?,
+            Instead::Old => {
+                node.say_order(self.run, "FUNCTION LOAD REPLACE ...    # an old version");
+                node.say::<()>(&["FUNCTION", "LOAD", "REPLACE", &old_library()?])?;
+            }
         }
         self.changes_nothing(&there, wrong, instead)?;
         self.gateway_says_so(instead, &there, &elsewhere, &node.address())?;
         // A slot that is moved there loses nothing either, and is served again once the library is there.
-        self.cluster.move_slot(slot_of_key(&moved), wrong, || {})?;
+        self.cluster
+            .move_slot(self.run, slot_of_key(&moved), wrong, || {})?;
         self.changes_nothing(&moved, wrong, instead)?;
         node.say::<()>(&["FUNCTION", "LOAD", "REPLACE", LIBRARY])?;
         let took = self
@@ -139,7 +143,8 @@ impl Trial<'_> {
         self.outcome.recovered_in(took);
         self.is_served_again(&there)?;
         self.is_served_again(&moved)?;
-        self.cluster.move_slot(slot_of_key(&moved), right, || {})?;
+        self.cluster
+            .move_slot(self.run, slot_of_key(&moved), right, || {})?;
         self.is_served_again(&moved)
     }
 

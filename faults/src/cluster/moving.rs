@@ -116,7 +116,7 @@ fn part(
             _ => others[random.usize(..others.len())],
         };
         let begin_us = recorder.now_us();
-        let keys = cluster.move_slot(slot, to, || sleep(HALF_WAY))?;
+        let keys = cluster.move_slot(run, slot, to, || sleep(HALF_WAY))?;
         recorder.healed(begin_us);
         outcome.rounds += 1;
         let found = unsound(wire.as_mut(), &plan.roots[at])?;

@@ -75,7 +75,9 @@ fn on_cluster(run: &Run, outcome: &mut Outcome) -> Result<(), Error> {
     for caller in callers.iter_mut().step_by(2) {
         *caller = Box::new(Routed::new(&urls)?);
     }
-    Stage::new(run, "Cluster", callers).play_all(run.rounds(350, 3_000), outcome)
+    let mut on_cluster = Stage::new(run, "Cluster", callers);
+    on_cluster.auditor = Some(Box::new(Routed::new(&urls)?));
+    on_cluster.play_all(run.rounds(350, 3_000), outcome)
 }
 
 /// Whether a library with this mistake is seen to be wrong.

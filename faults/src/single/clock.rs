@@ -86,6 +86,7 @@ fn live(run: &Run, life: &str, jumps: [i64; 2], library: &str) -> Result<Verdict
         shim.jump(jump_ms)?;
         recorder.note(Injury {
             begin_us,
+            mended_us: recorder.now_us(),
             healed_us: recorder.now_us(),
             moves_time: true,
         });

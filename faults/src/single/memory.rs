@@ -86,6 +86,7 @@ fn live(run: &Run, life: &str, policy: &str) -> Result<Verdict, Error> {
     server.ask("CONFIG SET maxmemory 0")?;
     recorder.note(Injury {
         begin_us,
+        mended_us: recorder.now_us(),
         healed_us: recorder.now_us(),
         moves_time: false,
     });

@@ -21,7 +21,7 @@ use crate::wire::{Route, Said};
 pub(super) const FAULT: Fault = Fault {
     name: "library",
     summary: "Cluster: a primary without the library, or with an old one, and a live slot moved there.",
-    control: "",
+    control: "none: it is the library that protects, and it is what is taken away. That calls are refused and change no byte is seen directly.",
     quick_limit: Duration::from_secs(60),
     full_limit: Duration::from_secs(180),
     run,

@@ -49,10 +49,31 @@ impl Settings {
     }
 }
 
+/// What the program `redis-server` says it is: its name and version.
+pub fn version() -> Result<String, Error> {
+    let failed = |reason: String| Error::Program {
+        command: "redis-server --version".to_owned(),
+        reason,
+    };
+    let output = Command::new("redis-server").arg("--version").output();
+    let output = output.map_err(|error| failed(error.to_string()))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    // `Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=...`
+    let mut words = said.split_whitespace();
+    let name = words.next().map(str::to_lowercase);
+    let version = words.find_map(|word| word.strip_prefix("v="));
+    match (name, version) {
+        (Some(name), Some(version)) => Ok(format!("{name} {version}")),
+        _ => Err(failed(format!("it says {said:?}"))),
+    }
+}
+
 /// A server, killed when dropped.
 pub struct Server {
     settings: Settings,
     child: Option<Child>,
+    /// The process that was killed and has not been spoken of.
+    killed: Option<u32>,
 }
 
 impl Server {
@@ -61,6 +82,7 @@ impl Server {
         let mut server = Self {
             settings,
             child: None,
+            killed: None,
         };
         run.say_command(server.line());
         server.start_again(run)?;
@@ -134,6 +156,13 @@ impl Server {
             })
     }
 
+    /// The same of what breaks or mends something: it is said as one would type it.
+    pub fn order(&self, run: &Run, line: &str) -> Result<redis::Value, Error> {
+        let socket = self.socket();
+        run.say_command(format_args!("redis-cli -s {} {line}", socket.display()));
+        self.ask(line)
+    }
+
     /// Loads the library.
     pub fn load_library(&self) -> Result<(), Error> {
         match std::env::var_os(LIBRARY_VARIABLE) {
@@ -170,6 +199,7 @@ impl Server {
     /// Ends it at once, as a crash would.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
+            self.killed = Some(child.id());
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -188,6 +218,11 @@ impl Server {
 
     /// Starts it on the files it left, and waits until it answers. Returns how long that took.
     pub fn start_again(&mut self, run: &Run) -> Result<Duration, Error> {
+        if let Some(pid) = self.killed.take() {
+            run.say_command(format_args!(
+                "kill -9 {pid}    # and the same command again"
+            ));
+        }
         self.launch()?;
         self.wait_until_ready(run)
     }

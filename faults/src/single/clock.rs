@@ -83,7 +83,7 @@ fn live(run: &Run, life: &str, jumps: [i64; 2], library: &str) -> Result<Verdict
     let mut found = Vec::new();
     for jump_ms in jumps {
         let begin_us = recorder.now_us();
-        shim.jump(jump_ms)?;
+        shim.jump(run, jump_ms)?;
         recorder.note(Injury {
             begin_us,
             mended_us: recorder.now_us(),
@@ -100,7 +100,7 @@ fn live(run: &Run, life: &str, jumps: [i64; 2], library: &str) -> Result<Verdict
         found.extend(silent_nodes(route.as_ref(), root)?);
     }
     // The clock catches up with the cell's time.
-    shim.jump(guests.stands_still_for_ms())?;
+    shim.jump(run, guests.stands_still_for_ms())?;
     load.drain(run, DRAIN)?;
     let mut verdict = rules::verdict(run, &plan, route.as_ref(), &recorder)?;
     found.extend(cell::unsound(route.open().as_mut(), GUESTS)?);

@@ -72,8 +72,6 @@ pub fn version() -> Result<String, Error> {
 pub struct Server {
     settings: Settings,
     child: Option<Child>,
-    /// The process that was killed and has not been spoken of.
-    killed: Option<u32>,
 }
 
 impl Server {
@@ -82,7 +80,6 @@ impl Server {
         let mut server = Self {
             settings,
             child: None,
-            killed: None,
         };
         run.say_command(server.line());
         server.start_again(run)?;
@@ -196,10 +193,16 @@ impl Server {
         ended.ok().flatten().map(|status| status.to_string())
     }
 
+    /// Ends it at once, and says so: this is the fault.
+    pub fn crash(&mut self, run: &Run) {
+        let pid = self.pid().unwrap_or_default();
+        run.say_command(format_args!("kill -9 {pid}"));
+        self.kill();
+    }
+
     /// Ends it at once, as a crash would.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            self.killed = Some(child.id());
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -218,11 +221,6 @@ impl Server {
 
     /// Starts it on the files it left, and waits until it answers. Returns how long that took.
     pub fn start_again(&mut self, run: &Run) -> Result<Duration, Error> {
-        if let Some(pid) = self.killed.take() {
-            run.say_command(format_args!(
-                "kill -9 {pid}    # and the same command again"
-            ));
-        }
         self.launch()?;
         self.wait_until_ready(run)
     }

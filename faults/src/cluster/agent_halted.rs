@@ -72,15 +72,11 @@ fn play(run: &Run, mut desk: Desk, prefix: &str, rounds: u64) -> Result<Outcome,
     for round in 0..rounds {
         trial.round(round)?;
         trial.outcome.rounds += 1;
+        let found = trial.desk.unsound()?;
+        trial.outcome.protected.violations.extend(found);
     }
-    let Trial {
-        mut outcome,
-        mut desk,
-        ..
-    } = trial;
-    outcome.protected.operations = desk.calls()?;
-    outcome.protected.violations.extend(desk.unsound()?);
-    Ok(outcome)
+    trial.outcome.protected.operations = trial.desk.calls()?;
+    Ok(trial.outcome)
 }
 
 struct Trial<'a> {

@@ -49,8 +49,8 @@ fn run(run: &Run) -> Result<Outcome, Error> {
         trial.dispatch(None, &mut control)?;
         // The third is the control's.
         outcome.rounds += 2;
+        outcome.protected.violations.extend(trial.desk.unsound()?);
     }
-    outcome.protected.violations.extend(trial.desk.unsound()?);
     outcome.control = Some(control);
     Ok(outcome)
 }

@@ -84,7 +84,7 @@ fn live(
     for _ in 0..kills {
         run.pause(Duration::from_millis(random.u64(100..1200)))?;
         let begin_us = recorder.now_us();
-        server.kill();
+        server.crash(run);
         slowest = slowest.max(server.start_again(run)?);
         if keeping.name == NOTHING.name {
             server.load_library()?;

@@ -29,6 +29,8 @@ const KINDS: [Kind; 3] = [Kind::Kill, Kind::Failover, Kind::Takeover];
 const ROUNDS_TOGETHER: u64 = 5;
 /// Calls of each kind that a replica has not read when it takes over: more than it reads at once.
 const UNREAD: usize = 100;
+/// For how long the replica reads nothing: not so long that it is taken for gone.
+const BEHIND: Duration = Duration::from_millis(300);
 const ORDER_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
@@ -122,6 +124,7 @@ impl Round<'_> {
         sure.send();
         bare.send();
         let bare = bare.acknowledged();
+        run.pause(BEHIND)?;
         replica.say_order(run, "CLUSTER FAILOVER TAKEOVER");
         let takeover = redis::cmd("CLUSTER").arg(&["FAILOVER", "TAKEOVER"]).take();
         let sent = order.send_packed_command(&takeover.get_packed_command());

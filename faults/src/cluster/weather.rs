@@ -35,7 +35,7 @@ const PACE: Duration = Duration::from_millis(40);
 /// How long a request is repeated until it is answered.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// How often replies get lost in the control run.
-const CONTROL_CHANGES: u64 = 2;
+const CONTROL_CHANGES: u64 = 1;
 /// For how long then: a gateway that meets less repeats a call by itself, with a name of its own.
 const NO_REPLIES: Duration = Duration::from_secs(3);
 const DRAIN_WITHIN: Duration = Duration::from_secs(60);

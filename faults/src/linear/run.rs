@@ -39,7 +39,7 @@ pub(crate) fn run(run: &Run) -> Result<Outcome, Error> {
     let mut outcome = Outcome::default();
     let mut on_server = Stage::new(run, "server", straight(&[server.url()]));
     on_server.auditor = Some(Direct::new(server.url(), PATIENCE).open());
-    on_server.play_all(run.rounds(700, 6_000), &mut outcome)?;
+    on_server.play_all(run.rounds(400, 6_000), &mut outcome)?;
     on_cluster(run, &mut outcome)?;
 
     let mut control = Tally::default();
@@ -83,7 +83,7 @@ fn on_cluster(run: &Run, outcome: &mut Outcome) -> Result<(), Error> {
     }
     let mut on_cluster = Stage::new(run, "Cluster", callers);
     on_cluster.auditor = Some(Box::new(Routed::new(&urls)?));
-    on_cluster.play_all(run.rounds(350, 3_000), outcome)
+    on_cluster.play_all(run.rounds(200, 3_000), outcome)
 }
 
 /// Says the command that a server was started with, as the system knows it.

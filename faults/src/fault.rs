@@ -13,7 +13,7 @@ pub struct Fault {
     pub name: &'static str,
     /// What is broken, for the list and the report.
     pub summary: &'static str,
-    /// What stands in the control run's place of what protects, for the report; empty where a control would say nothing.
+    /// What stands in the control run's place of what protects, for the report; or why there is none.
     pub control: &'static str,
     /// How long its quick run may take.
     pub quick_limit: Duration,

@@ -69,7 +69,9 @@ impl Record {
 pub struct Injury {
     /// Before it was.
     pub begin_us: u64,
-    /// After it was healed.
+    /// After the last thing that was done to heal it: from here on counts how long it takes until work is taken again.
+    pub mended_us: u64,
+    /// After everything was as before: what is answered from here on is not undone by it.
     pub healed_us: u64,
     /// Whether deadlines may have passed by it, as when the clock jumps.
     pub moves_time: bool,
@@ -171,8 +173,14 @@ impl Recorder {
 
     /// Notes what was broken since `begin_us` and is healed now.
     pub fn healed(&self, begin_us: u64) {
+        self.healed_after(begin_us, self.now_us());
+    }
+
+    /// The same of what was mended before, and is as before only now.
+    pub fn healed_after(&self, begin_us: u64, mended_us: u64) {
         self.note(Injury {
             begin_us,
+            mended_us,
             healed_us: self.now_us(),
             moves_time: false,
         });
@@ -288,6 +296,7 @@ mod tests {
             records: Vec::new(),
             injuries: vec![Injury {
                 begin_us: 5_000_000,
+                mended_us: 6_000_000,
                 healed_us: 6_000_000,
                 moves_time: false,
             }],

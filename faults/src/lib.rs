@@ -14,6 +14,7 @@ pub mod history;
 pub mod interrupt;
 pub mod linear;
 pub mod load;
+mod mistake;
 pub mod outcome;
 pub mod report;
 pub mod rules;

@@ -9,7 +9,7 @@ use clap::Parser;
 use lockless_faults::fault::{self, Fault};
 use lockless_faults::report::{self, Entry};
 use lockless_faults::run::Run;
-use lockless_faults::{Error, interrupt};
+use lockless_faults::{Error, interrupt, server};
 use tempfile::TempDir;
 
 /// Breaks real deployments under load, and shows what was lost
@@ -39,6 +39,9 @@ struct Arguments {
     results: PathBuf,
 }
 
+/// How long all faults together may take.
+const QUICK_LIMIT: Duration = Duration::from_secs(5 * 60);
+const FULL_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// How long after its limit a fault that does not end by itself is ended.
 const GRACE: Duration = Duration::from_secs(60);
 
@@ -65,15 +68,21 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
     interrupt::listen();
     let seed = arguments.seed.unwrap_or_else(|| fastrand::u64(..1 << 32));
     println!("seed {seed}");
+    let server = server::version()?;
+    println!(
+        "{server}, library {}",
+        lockless_functions::digest().unwrap_or_default()
+    );
+    let whole = Whole::begin(arguments.quick);
     let mut entries = Vec::new();
     for fault in faults {
-        let entry = run_one(&fault, seed, arguments)?;
+        let entry = run_one(&fault, seed, arguments, &whole)?;
         if interrupt::is_asked() {
             return Err(Error::Interrupted);
         }
         // At once, so that what was shown is kept when a later fault is interrupted.
         if !arguments.quick && entry.is_good() {
-            report::keep(&entry, seed, &arguments.results)?;
+            report::keep(&entry, seed, &server, &arguments.results)?;
         }
         entries.push(entry);
     }
@@ -93,7 +102,36 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
     Ok(is_good)
 }
 
-fn run_one(fault: &Fault, seed: u64, arguments: &Arguments) -> Result<Entry, Error> {
+/// The time that all faults have together.
+struct Whole {
+    begin: Instant,
+    limit: Duration,
+}
+
+impl Whole {
+    fn begin(is_quick: bool) -> Self {
+        Self {
+            begin: Instant::now(),
+            limit: if is_quick { QUICK_LIMIT } else { FULL_LIMIT },
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.limit.saturating_sub(self.begin.elapsed())
+    }
+
+    /// The reason of a fault that failed, with the word that all of them are late if they are.
+    fn reason(&self, error: &Error) -> String {
+        if self.left().is_zero() {
+            let limit = self.limit.as_secs();
+            format!("{error}; the whole run is to take less than {limit} s, and that is over")
+        } else {
+            error.to_string()
+        }
+    }
+}
+
+fn run_one(fault: &Fault, seed: u64, arguments: &Arguments, whole: &Whole) -> Result<Entry, Error> {
     let again = format!(
         "cargo xtask faults --only {} --seed {seed}{}",
         fault.name,
@@ -105,6 +143,7 @@ fn run_one(fault: &Fault, seed: u64, arguments: &Arguments) -> Result<Entry, Err
     } else {
         fault.full_limit
     };
+    let limit = limit.min(whole.left());
     let mut directory = TempDir::with_prefix(format!("lockless-faults-{}-", fault.name))
         .map_err(Error::file(std::env::temp_dir()))?;
     directory.disable_cleanup(arguments.keep);
@@ -121,7 +160,9 @@ fn run_one(fault: &Fault, seed: u64, arguments: &Arguments) -> Result<Entry, Err
     );
     let watch = watch(fault.name, limit + GRACE);
     let begin = Instant::now();
-    let outcome = (fault.run)(&run).map_err(|error| error.to_string());
+    // One that has no time left fails, as one that is late does.
+    let outcome = run.check().and_then(|()| (fault.run)(&run));
+    let outcome = outcome.map_err(|error| whole.reason(&error));
     drop(watch);
     Ok(Entry {
         fault: *fault,

@@ -102,6 +102,19 @@ impl Outcome {
         self.recovery = self.recovery.max(Some(took));
     }
 
+    /// A part of the control run, over all rounds. Each must lose something by itself: that one part sees a loss says nothing of another.
+    pub fn add_control(&mut self, part: &str, tally: Tally) {
+        if tally.losses() == 0 {
+            let sentence =
+                format!("{part} lost nothing in the control run: the test is blind there");
+            let blind = Violation::new(Rule::Blind, sentence);
+            self.protected.violations.push(blind);
+        }
+        self.notes
+            .push(format!("control, {part}: {} losses", tally.losses()));
+        self.control.get_or_insert_default().add(tally);
+    }
+
     /// What makes the run fail: violations, and a control run that saw none.
     pub fn failures(&self) -> Vec<Violation> {
         let mut failures = self.protected.violations.clone();
@@ -146,6 +159,15 @@ mod tests {
             ..Outcome::default()
         };
         assert!(outcome.failures().is_empty());
+    }
+
+    #[test]
+    fn a_part_of_the_control_run_that_loses_nothing_is_a_failure() {
+        let mut outcome = Outcome::default();
+        outcome.add_control("the one", lost());
+        assert!(outcome.failures().is_empty());
+        outcome.add_control("the other", Tally::default());
+        assert_eq!(outcome.failures()[0].rule, Rule::Blind);
     }
 
     #[test]

@@ -137,15 +137,41 @@ const INTRODUCTION: &str = include_str!("report.md");
 #[derive(Serialize, Deserialize)]
 struct Kept {
     seed: u64,
+    /// The digest of the library that was loaded, and the version of the server; results from before these were kept have none.
+    #[serde(default)]
+    library: String,
+    #[serde(default)]
+    server: String,
     cells: [String; 8],
     notes: Vec<String>,
 }
 
+impl Kept {
+    /// Whether it is about another library than the present one.
+    fn is_of_another_library(&self) -> bool {
+        Some(self.library.as_str()) != lockless_functions::digest()
+    }
+
+    /// The first digits of the library's digest, as the page has them.
+    fn library_cell(&self) -> String {
+        match self.library.get(..DIGITS) {
+            Some(digits) if self.is_of_another_library() => format!("{digits}, another"),
+            Some(digits) => digits.to_owned(),
+            None => "unknown, another".to_owned(),
+        }
+    }
+}
+
+/// So many digits tell libraries apart.
+const DIGITS: usize = 8;
+
 /// Keeps what a full run of a fault showed.
-pub fn keep(entry: &Entry, seed: u64, directory: &Path) -> Result<(), Error> {
+pub fn keep(entry: &Entry, seed: u64, server: &str, directory: &Path) -> Result<(), Error> {
     let notes = entry.outcome.iter().flat_map(|outcome| &outcome.notes);
     let kept = Kept {
         seed,
+        library: lockless_functions::digest().unwrap_or_default().to_owned(),
+        server: server.to_owned(),
         cells: entry.cells(),
         notes: notes.cloned().collect(),
     };
@@ -161,34 +187,58 @@ pub fn keep(entry: &Entry, seed: u64, directory: &Path) -> Result<(), Error> {
 pub fn page(directory: &Path) -> Result<String, Error> {
     let mut text = INTRODUCTION.to_owned();
     text.push_str("\n## What it showed\n\n");
-    let _ = writeln!(text, "| {} | seed |", HEADERS.join(" | "));
-    let _ = writeln!(text, "|---|{}", "---:|".repeat(HEADERS.len()));
+    let digest = lockless_functions::digest().unwrap_or_default();
+    let digits = digest.get(..DIGITS).unwrap_or_default();
+    let headers = HEADERS.join(" | ");
+    let _ = writeln!(text, "| {headers} | seed | library | server |");
+    let _ = writeln!(text, "|---|{}", "---:|".repeat(HEADERS.len() + 2));
     let mut sections = String::new();
+    let mut stale = Vec::new();
     for fault in fault::all() {
         let kept = kept(&fault, directory)?;
         match &kept {
-            Some(Kept { seed, cells, .. }) => {
+            Some(kept) => {
                 let _ = writeln!(
                     text,
-                    "| `{}` | {} | {seed} |",
+                    "| `{}` | {} | {} | {} | {} |",
                     fault.name,
-                    cells[1..].join(" | ")
+                    kept.cells[1..].join(" | "),
+                    kept.seed,
+                    kept.library_cell(),
+                    match kept.server.as_str() {
+                        "" => "unknown",
+                        server => server,
+                    }
                 );
+                if kept.is_of_another_library() {
+                    stale.push(format!("`{}`", fault.name));
+                }
             }
             None => {
-                let dashes = "- | ".repeat(HEADERS.len());
+                let dashes = "- | ".repeat(HEADERS.len() + 2);
                 let _ = writeln!(text, "| `{}`, not run yet | {dashes}", fault.name);
             }
         }
-        let _ = write!(sections, "\n**`{}`**: {}", fault.name, fault.summary);
-        if !fault.control.is_empty() {
-            let _ = write!(sections, " Control: {}", fault.control);
-        }
-        sections.push('\n');
+        let _ = writeln!(
+            sections,
+            "\n**`{}`**: {} Control: {}",
+            fault.name, fault.summary, fault.control
+        );
         for note in kept.iter().flat_map(|kept| &kept.notes) {
             let _ = writeln!(sections, "- {note}");
         }
     }
+    let _ = writeln!(
+        text,
+        "\nThe present library has the digest `{digits}`, as `lockless_version` says. {}",
+        match stale.as_slice() {
+            [] => "All rows are about it.".to_owned(),
+            stale => format!(
+                "These rows are about another one, and say nothing of it until they are run again: {}.",
+                stale.join(", ")
+            ),
+        }
+    );
     Ok(text + "\n## The faults\n" + &sections)
 }
 
@@ -221,7 +271,7 @@ mod tests {
             seconds: 2.0,
         };
         for (at, rounds) in [(0, 11), (1, 22), (0, 33)] {
-            keep(&entry(at, rounds), 7, directory.path()).unwrap();
+            keep(&entry(at, rounds), 7, "redis 7.0.15", directory.path()).unwrap();
         }
         let page = page(directory.path()).unwrap();
         let row = |at: usize| {
@@ -234,6 +284,29 @@ mod tests {
         );
         assert!(row(2).contains("not run yet"), "{page}");
         assert!(page.contains("- note of 33") && !page.contains("note of 11"));
+    }
+
+    #[test]
+    fn a_row_about_another_library_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let fault = fault::all()[0];
+        let entry = Entry {
+            fault,
+            outcome: Ok(Outcome::default()),
+            seconds: 2.0,
+        };
+        keep(&entry, 7, "redis 7.0.15", directory.path()).unwrap();
+        let fresh = page(directory.path()).unwrap();
+        assert!(fresh.contains("All rows are about it.") && fresh.contains("| redis 7.0.15 |"));
+
+        let path = directory.path().join(format!("{}.json", fault.name));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let digest = lockless_functions::digest().unwrap();
+        std::fs::write(&path, text.replace(digest, &"0".repeat(digest.len()))).unwrap();
+        let stale = page(directory.path()).unwrap();
+        assert!(stale.contains("| 00000000, another |"), "{stale}");
+        let sentence = format!("until they are run again: `{}`.", fault.name);
+        assert!(stale.contains(&sentence), "{stale}");
     }
 
     #[test]

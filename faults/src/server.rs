@@ -49,6 +49,25 @@ impl Settings {
     }
 }
 
+/// What the program `redis-server` says it is: its name and version.
+pub fn version() -> Result<String, Error> {
+    let failed = |reason: String| Error::Program {
+        command: "redis-server --version".to_owned(),
+        reason,
+    };
+    let output = Command::new("redis-server").arg("--version").output();
+    let output = output.map_err(|error| failed(error.to_string()))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    // `Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=...`
+    let mut words = said.split_whitespace();
+    let name = words.next().map(str::to_lowercase);
+    let version = words.find_map(|word| word.strip_prefix("v="));
+    match (name, version) {
+        (Some(name), Some(version)) => Ok(format!("{name} {version}")),
+        _ => Err(failed(format!("it says {said:?}"))),
+    }
+}
+
 /// A server, killed when dropped.
 pub struct Server {
     settings: Settings,
@@ -134,6 +153,13 @@ impl Server {
             })
     }
 
+    /// The same of what breaks or mends something: it is said as one would type it.
+    pub fn order(&self, run: &Run, line: &str) -> Result<redis::Value, Error> {
+        let socket = self.socket();
+        run.say_command(format_args!("redis-cli -s {} {line}", socket.display()));
+        self.ask(line)
+    }
+
     /// Loads the library.
     pub fn load_library(&self) -> Result<(), Error> {
         match std::env::var_os(LIBRARY_VARIABLE) {
@@ -165,6 +191,13 @@ impl Server {
     pub fn ended(&mut self) -> Option<String> {
         let ended = self.child.as_mut()?.try_wait();
         ended.ok().flatten().map(|status| status.to_string())
+    }
+
+    /// Ends it at once, and says so: this is the fault.
+    pub fn crash(&mut self, run: &Run) {
+        let pid = self.pid().unwrap_or_default();
+        run.say_command(format_args!("kill -9 {pid}"));
+        self.kill();
     }
 
     /// Ends it at once, as a crash would.

@@ -6,6 +6,7 @@ use super::desk::Desk;
 use super::programs::Program;
 use crate::Error;
 use crate::fault::Fault;
+use crate::mistake::library_in_which;
 use crate::outcome::{Outcome, Rule, Violation};
 use crate::run::Run;
 use crate::wire::Answer;
@@ -13,7 +14,7 @@ use crate::wire::Answer;
 pub(super) const FAULT: Fault = Fault {
     name: "agent",
     summary: "SIGSTOP of an agent past its lease: its jobs run elsewhere, and its late words are refused.",
-    control: "",
+    control: "a library that hears words on a job from nodes that were lost, or have another one by now.",
     quick_limit: Duration::from_secs(90),
     full_limit: Duration::from_secs(300),
     run,
@@ -24,8 +25,22 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The time the agent has to say what it has to say, once it goes on.
 const LATE_WORDS: Duration = Duration::from_millis(1500);
 
+/// What fences a lost node's words on a job.
+const FENCES: &str = "  if at ~= node and at ~= jobs.NOWHERE then errors.node_mismatch(job, at) end\n  \
+                      if nodes.is_lost(rt) or (incarnation and incarnation ~= tonumber(rt.incarnation)) then errors.stale_node(node) end\n  \
+                      return rec, rt, status\n";
+
 fn run(run: &Run) -> Result<Outcome, Error> {
-    let mut desk = Desk::start(run)?;
+    let mut outcome = play(run, Desk::start(run)?, "", run.rounds(1, 10))?;
+    let summary = "lost nodes are not fenced";
+    let library = library_in_which(summary, FENCES, "  return rec, rt, status\n")?;
+    let desk = Desk::start_control(run, &library)?;
+    outcome.control = Some(play(run, desk, "control-", 1)?.protected);
+    Ok(outcome)
+}
+
+/// So many rounds with two agents of this desk's cell.
+fn play(run: &Run, mut desk: Desk, prefix: &str, rounds: u64) -> Result<Outcome, Error> {
     desk.ask(
         "config",
         &format!("heartbeat_ttl_ms {LEASE_MS} events all retry_backoff_ms 20"),
@@ -45,7 +60,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
             "--sample-from",
             &sample,
         ];
-        Program::agent(run, name, &arguments)
+        Program::agent(run, &format!("{prefix}{name}"), &arguments)
     };
     let mut trial = Trial {
         run,
@@ -54,17 +69,14 @@ fn run(run: &Run) -> Result<Outcome, Error> {
         desk,
         outcome: Outcome::default(),
     };
-    for round in 0..run.rounds(1, 10) {
+    for round in 0..rounds {
         trial.round(round)?;
         trial.outcome.rounds += 1;
+        let found = trial.desk.unsound()?;
+        trial.outcome.protected.violations.extend(found);
     }
-    let Trial {
-        mut outcome,
-        mut desk,
-        ..
-    } = trial;
-    outcome.protected.violations.extend(desk.unsound()?);
-    Ok(outcome)
+    trial.outcome.protected.operations = trial.desk.calls()?;
+    Ok(trial.outcome)
 }
 
 struct Trial<'a> {
@@ -90,13 +102,13 @@ impl Trial<'_> {
         }
         let incarnation = self.of_node("halted", "incarnation")?;
         let refused_before = self.late_words()?;
-        self.halted.freeze();
+        self.halted.freeze(self.run);
         self.desk.ask("drain", "other off")?;
         self.wait_for_job(&pushed, "expired")?;
         self.wait_for_job(&queued, "finished")?;
         let before = self.ends(&queued, &pushed)?;
         // Its commands have ended in the meantime, so it has something to say at once.
-        self.halted.thaw();
+        self.halted.thaw(self.run);
         let took = self
             .run
             .wait_for("the halted agent's return", PATIENCE, || {
@@ -117,7 +129,6 @@ impl Trial<'_> {
             format!("{queued} halted finished INCARNATION {incarnation}"),
             format!("{pushed} halted finished INCARNATION {incarnation}"),
         ] {
-            self.outcome.protected.operations += 1;
             if let Ok(reply) = self.desk.ask("complete", &line) {
                 self.wrong(
                     Rule::Fenced,
@@ -143,7 +154,6 @@ impl Trial<'_> {
 
     /// The job from the queue ended once, where it was run the second time.
     fn settled_once(&mut self, queued: &str, ends: &Ends) -> Result<(), Error> {
-        self.outcome.protected.operations += 6;
         if !ends.result.contains("by other") {
             self.wrong(
                 Rule::Fenced,

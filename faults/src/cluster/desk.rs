@@ -22,17 +22,26 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) fn start(run: &Run) -> Result<Self, Error> {
+        let desk = Self::without_library(run, "server")?;
+        desk.server.load_library()?;
+        Ok(desk)
+    }
+
+    /// One for a control run, with a library of this text.
+    pub(super) fn start_control(run: &Run, library: &str) -> Result<Self, Error> {
+        let desk = Self::without_library(run, "control-server")?;
+        desk.server.load(library)?;
+        Ok(desk)
+    }
+
+    fn without_library(run: &Run, name: &str) -> Result<Self, Error> {
         let no_port =
             |error: std::io::Error| Error::CannotRunHere(format!("no free port: {error}"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(no_port)?;
         let port = listener.local_addr().map_err(no_port)?.port();
         drop(listener);
         let arguments = format!("--port {port} --bind 127.0.0.1 --appendonly yes");
-        let server = Server::start(
-            run,
-            Settings::new(run.directory().join("server"), &arguments),
-        )?;
-        server.load_library()?;
+        let server = Server::start(run, Settings::new(run.directory().join(name), &arguments))?;
         let wire = server.route().open();
         Ok(Self { server, port, wire })
     }
@@ -108,6 +117,17 @@ impl Desk {
             rest.strip_prefix(":count=")?.trim().parse().ok()
         });
         Ok(count.unwrap_or_default())
+    }
+
+    /// How many calls of functions the server has made, for whomever.
+    pub(super) fn calls(&self) -> Result<u64, Error> {
+        let info = Answer::from_redis(self.server.ask("INFO commandstats")?).text();
+        let counts = info.lines().filter_map(|line| {
+            let rest = line.strip_prefix("cmdstat_fcall")?;
+            let (_, rest) = rest.split_once(":calls=")?;
+            rest.split(',').next()?.parse::<u64>().ok()
+        });
+        Ok(counts.sum())
     }
 
     /// What the cell's audit finds.

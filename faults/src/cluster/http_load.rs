@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,11 @@ use crate::Error;
 use crate::rules::cell::ask;
 use crate::wire::Route;
 
+/// The one node of the cell.
+pub(super) const NODE: &str = "n1";
 const CALLERS: usize = 2;
 const PACE: Duration = Duration::from_millis(3);
+const NO_ANSWER: &str = "no answer";
 
 /// Callers of one gateway and one cell.
 pub(super) struct HttpLoad<'a> {
@@ -28,6 +31,17 @@ pub(super) struct HttpLoad<'a> {
     pub(super) is_durable: bool,
     /// Ends it.
     pub(super) is_over: &'a AtomicBool,
+    /// How many jobs were placed so far.
+    pub(super) placed: AtomicU64,
+}
+
+/// What became of one request.
+struct Told {
+    job: String,
+    /// Status and code of a refusal; empty when the job was placed.
+    code: String,
+    begin: Instant,
+    end: Instant,
 }
 
 /// What callers were told.
@@ -37,6 +51,16 @@ pub(super) struct Placed {
     pub(super) refused: Vec<String>,
     /// How often each code was seen.
     pub(super) codes: BTreeMap<String, u64>,
+    /// When each job that was placed was asked for, and when that was answered.
+    times: Vec<(Instant, Instant)>,
+}
+
+impl Placed {
+    /// How long after this moment the first job was placed that was asked for after it.
+    pub(super) fn first_after(&self, moment: Instant) -> Option<Duration> {
+        let later = self.times.iter().filter(|(begin, _)| *begin >= moment);
+        later.map(|(_, end)| *end - moment).min()
+    }
 }
 
 impl HttpLoad<'_> {
@@ -50,29 +74,32 @@ impl HttpLoad<'_> {
                 .map(joined)
                 .collect::<Result<Vec<_>, Error>>()
         })?;
-        let (mut asked, mut jobs, mut refused) = (0, Vec::new(), Vec::new());
-        let mut codes = BTreeMap::new();
-        for (job, code) in told.into_iter().flatten() {
-            asked += 1;
-            match code.as_str() {
-                "" => jobs.push(job),
-                _ => {
-                    if code.starts_with("503") {
-                        refused.push(job);
-                    }
-                    *codes.entry(code).or_default() += 1;
-                }
+        let mut placed = Placed {
+            acknowledged: Acknowledged::none_of(self.cell),
+            refused: Vec::new(),
+            codes: BTreeMap::new(),
+            times: Vec::new(),
+        };
+        for told in told.into_iter().flatten() {
+            placed.acknowledged.asked.push(told.job.clone());
+            if told.code.is_empty() {
+                placed.acknowledged.jobs.push(told.job);
+                placed.times.push((told.begin, told.end));
+                continue;
             }
+            if told.code.starts_with("503") {
+                placed.refused.push(told.job);
+            }
+            // The gateway got no reply itself, or the caller none of the gateway.
+            let is_open = ["502", "504", NO_ANSWER];
+            let is_open = is_open.iter().any(|open| told.code.starts_with(open));
+            placed.acknowledged.unanswered += u64::from(is_open);
+            *placed.codes.entry(told.code).or_default() += 1;
         }
-        Ok(Placed {
-            acknowledged: Acknowledged::new(self.cell, asked, jobs),
-            refused,
-            codes,
-        })
+        Ok(placed)
     }
 
-    /// Each job one caller asked for, with the status and code of its refusal; none of those that were placed.
-    fn call(&self, number: usize) -> Result<Vec<(String, String)>, Error> {
+    fn call(&self, number: usize) -> Result<Vec<Told>, Error> {
         if let Some(namespace) = self.namespace {
             namespace.enter()?;
         }
@@ -82,11 +109,19 @@ impl HttpLoad<'_> {
             let job = format!("j{number}-{}", told.len());
             let begin = Instant::now();
             let code = match caller.dispatch(self.cell, &job, self.is_durable) {
-                Ok(page) if page.is_ok() => String::new(),
+                Ok(page) if page.is_ok() => {
+                    self.placed.fetch_add(1, Ordering::Relaxed);
+                    String::new()
+                }
                 Ok(page) => format!("{} {}", page.status, page.code()),
-                Err(why) => format!("no answer: {why}"),
+                Err(why) => format!("{NO_ANSWER}: {why}"),
             };
-            told.push((job, code));
+            told.push(Told {
+                job,
+                code,
+                begin,
+                end: Instant::now(),
+            });
             thread::sleep(PACE.saturating_sub(begin.elapsed()));
         }
         Ok(told)
@@ -102,7 +137,7 @@ pub(super) fn new_cell(
     let cell = cell_of(cluster, primary, name)?;
     let mut wire = ToCluster::new(cluster, Duration::ZERO).open();
     ask(wire.as_mut(), &cell, "config", "heartbeat_ttl_ms 600000")?;
-    ask(wire.as_mut(), &cell, "register", "n1 100000")?;
+    ask(wire.as_mut(), &cell, "register", &format!("{NODE} 100000"))?;
     if !wire.confirm(&cell) {
         return Err(Error::Call {
             call: format!("register in {cell}"),

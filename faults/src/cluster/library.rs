@@ -21,7 +21,7 @@ use crate::wire::{Route, Said};
 pub(super) const FAULT: Fault = Fault {
     name: "library",
     summary: "Cluster: a primary without the library, or with an old one, and a live slot moved there.",
-    control: "",
+    control: "none: it is the library that protects, and it is what is taken away. That calls are refused and change no byte is seen directly.",
     quick_limit: Duration::from_secs(60),
     full_limit: Duration::from_secs(180),
     run,
@@ -124,13 +124,17 @@ impl Trial<'_> {
         let elsewhere = self.new_cell(right, &format!("{name}-elsewhere"))?;
         let node = &self.cluster.nodes()[wrong];
         match instead {
-            Instead::Nothing => node.say::<()>(&["FUNCTION", "DELETE", "lockless"])?,
-            Instead::Old => node.say::<()>(&["FUNCTION", "LOAD", "REPLACE", &old_library()?])?,
+            Instead::Nothing => node.order(self.run, &["FUNCTION", "DELETE", "lockless"])?,
+            Instead::Old => {
+                node.say_order(self.run, "FUNCTION LOAD REPLACE ...    # an old version");
+                node.say::<()>(&["FUNCTION", "LOAD", "REPLACE", &old_library()?])?;
+            }
         }
         self.changes_nothing(&there, wrong, instead)?;
         self.gateway_says_so(instead, &there, &elsewhere, &node.address())?;
         // A slot that is moved there loses nothing either, and is served again once the library is there.
-        self.cluster.move_slot(slot_of_key(&moved), wrong, || {})?;
+        self.cluster
+            .move_slot(self.run, slot_of_key(&moved), wrong, || {})?;
         self.changes_nothing(&moved, wrong, instead)?;
         node.say::<()>(&["FUNCTION", "LOAD", "REPLACE", LIBRARY])?;
         let took = self
@@ -139,7 +143,8 @@ impl Trial<'_> {
         self.outcome.recovered_in(took);
         self.is_served_again(&there)?;
         self.is_served_again(&moved)?;
-        self.cluster.move_slot(slot_of_key(&moved), right, || {})?;
+        self.cluster
+            .move_slot(self.run, slot_of_key(&moved), right, || {})?;
         self.is_served_again(&moved)
     }
 

@@ -1,6 +1,7 @@
 //! Faults of a Cluster, of the network, of gateway and agent.
 
 mod agent_halted;
+mod agent_killed;
 mod desk;
 mod failover;
 mod gateway_killed;
@@ -35,6 +36,7 @@ pub const FAULTS: &[Fault] = &[
     library::FAULT,
     gateway_killed::FAULT,
     agent_halted::FAULT,
+    agent_killed::FAULT,
     weather::FAULT,
     slow_sockets::FAULT,
 ];

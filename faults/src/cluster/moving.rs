@@ -16,7 +16,8 @@ use crate::Error;
 use crate::fault::Fault;
 use crate::history::{Durability, Recorder};
 use crate::load::{Load, Plan, prepare};
-use crate::outcome::{Outcome, Rule, Violation};
+use crate::mistake::library_in_which;
+use crate::outcome::{Outcome, Rule, Tally, Violation};
 use crate::rules::{self, cell::unsound};
 use crate::run::Run;
 use crate::wire::Route;
@@ -24,7 +25,7 @@ use crate::wire::Route;
 pub(super) const FAULT: Fault = Fault {
     name: "moving",
     summary: "Cluster: slots of live cells are moved between primaries under load, back and forth.",
-    control: "",
+    control: "a library that does not ask whether the cell is all there.",
     quick_limit: Duration::from_secs(90),
     full_limit: Duration::from_secs(900),
     run,
@@ -36,6 +37,8 @@ const MOVES_TOGETHER: u64 = 10;
 const HALF_WAY: Duration = Duration::from_millis(8);
 const PACE: Duration = Duration::from_millis(4);
 const DRAIN_WITHIN: Duration = Duration::from_secs(40);
+const CONTROL_MOVES: u64 = 4;
+const CONTROL_DRAIN_WITHIN: Duration = Duration::from_secs(5);
 /// What a moving slot may have a call meet: redirects and refusals.
 const PASSING: [&str; 4] = ["MOVED", "ASK", "TRYAGAIN", "CELL_MOVING"];
 
@@ -46,7 +49,15 @@ fn run(run: &Run) -> Result<Outcome, Error> {
     let mut seen = BTreeMap::new();
     while outcome.rounds < moves {
         let count = MOVES_TOGETHER.min(moves - outcome.rounds);
-        part(run, &cluster, count, &mut outcome, &mut seen)?;
+        let name = format!("moving{}", outcome.rounds);
+        let mut part = Part {
+            run,
+            cluster: &cluster,
+            name: &name,
+            outcome: &mut outcome,
+            seen: &mut seen,
+        };
+        part.play(count, DRAIN_WITHIN)?;
     }
     by_gateway::place(run, &cluster, run.rounds(4, 10), &mut outcome)?;
     let counts: Vec<String> = seen
@@ -66,91 +77,140 @@ fn run(run: &Run) -> Result<Outcome, Error> {
                 .push(Violation::new(Rule::Blind, sentence));
         }
     }
+    outcome.control = Some(unguarded(run, &cluster)?);
     Ok(outcome)
 }
 
-/// Some moves under one load.
-fn part(
-    run: &Run,
-    cluster: &Arc<Cluster>,
-    moves: u64,
-    outcome: &mut Outcome,
-    seen: &mut BTreeMap<String, u64>,
-) -> Result<(), Error> {
-    let route = Arc::new(ToCluster::new(cluster, PACE));
-    let plan = Plan {
-        roots: cells(cluster, &format!("moving{}", outcome.rounds))?,
-        nodes: 2,
-        callers: 4,
-        heartbeat_ttl_ms: 6000,
-        ..Plan::small("", run.seed())
+/// The same with a library in which calls that meet half of a cell write into that half.
+fn unguarded(run: &Run, cluster: &Arc<Cluster>) -> Result<Tally, Error> {
+    let library = library_in_which(
+        "nobody asks whether the cell is all there",
+        "  if not c.guarded then redis.call('EXISTS', c.root, keys.none(c.root)) end\n",
+        "",
+    )?;
+    for primary in cluster.primaries() {
+        let node = &cluster.nodes()[primary];
+        node.say_order(run, "FUNCTION LOAD REPLACE ...    # without cell.guard");
+        node.say::<()>(&["FUNCTION", "LOAD", "REPLACE", &library])?;
+    }
+    let mut shown = Outcome::default();
+    let mut part = Part {
+        run,
+        cluster,
+        name: "unguarded",
+        outcome: &mut shown,
+        seen: &mut BTreeMap::new(),
     };
-    prepare(&plan, route.as_ref())?;
-    // Nothing that was answered may be lost: no server is.
-    let recorder = Recorder::new(Durability::Answered, plan.heartbeat_ttl_ms);
-    let load = Load::start(
-        plan.clone(),
-        Arc::clone(&route) as Arc<dyn Route>,
-        &recorder,
-    );
-    let mut wire = route.open();
-    let mut random = run.random(outcome.rounds);
-    let home: Vec<_> = plan
-        .roots
-        .iter()
-        .map(|root| cluster.primary_of(root))
-        .collect();
-    for number in 0..moves {
-        run.pause(Duration::from_millis(150))?;
-        // Back and forth: what was moved away comes back with the next move.
-        let at = (number as usize / 2) % plan.roots.len();
-        let slot = slot_of_key(&plan.roots[at]);
-        let from = cluster.owner_of(slot);
-        let others = cluster
-            .primaries()
-            .into_iter()
-            .filter(|primary| Some(*primary) != from);
-        let others: Vec<usize> = others.collect();
-        let to = match home[at] {
-            Some(home) if from != Some(home) => home,
-            _ => others[random.usize(..others.len())],
-        };
-        let begin_us = recorder.now_us();
-        let keys = cluster.move_slot(slot, to, || sleep(HALF_WAY))?;
-        recorder.healed(begin_us);
-        outcome.rounds += 1;
-        let found = unsound(wire.as_mut(), &plan.roots[at])?;
-        outcome.protected.violations.extend(found);
-        run.say(format_args!(
-            "move {}: {keys} keys of {} to {}",
-            outcome.rounds,
-            plan.roots[at],
-            cluster.nodes()[to]
-        ));
-    }
-    load.drain(run, DRAIN_WITHIN)?;
-    let verdict = rules::verdict(run, &plan, route.as_ref(), &recorder)?;
-    outcome.protected.add(verdict.tally);
-    if let Some(recovery) = verdict.recovery {
-        outcome.recovered_in(recovery);
-    }
-    for (code, count) in route.seen().counts() {
-        if PASSING.contains(&code.as_str()) {
-            *seen.entry(code).or_default() += count;
+    let played = part.play(CONTROL_MOVES, CONTROL_DRAIN_WITHIN);
+    let mut tally = shown.protected;
+    match played {
+        Ok(()) => {}
+        // A cell that was torn in two need not answer, come to an end, or let itself be moved.
+        Err(error @ (Error::Waited { .. } | Error::Call { .. } | Error::Command { .. })) => {
+            let torn = Violation::new(Rule::Sound, error.to_string());
+            tally.violations.push(torn);
         }
+        Err(error) => return Err(error),
     }
-    let known = &lockless_functions::contract().errors;
-    let strange = recorder.latest(|record| {
-        let code = record.said.code()?;
-        let is_known = PASSING.contains(&code) || known.iter().any(|error| error.code == code);
-        (!is_known).then(|| record.line())
-    });
-    if let Some(line) = strange {
-        let sentence = format!("a call met neither a redirect nor a refusal: {line}");
-        outcome
-            .protected
-            .violations
-            .push(Violation::new(Rule::Fault, sentence));
+    run.say(format_args!("{} losses without a guard", tally.losses()));
+    Ok(tally)
+}
+
+/// Some moves under one load.
+struct Part<'a> {
+    run: &'a Run,
+    cluster: &'a Arc<Cluster>,
+    name: &'a str,
+    outcome: &'a mut Outcome,
+    seen: &'a mut BTreeMap<String, u64>,
+}
+
+impl Part<'_> {
+    fn play(&mut self, moves: u64, drain_within: Duration) -> Result<(), Error> {
+        let Self {
+            run,
+            cluster,
+            name,
+            outcome,
+            seen,
+        } = self;
+        let route = Arc::new(ToCluster::new(cluster, PACE));
+        let plan = Plan {
+            roots: cells(cluster, name)?,
+            nodes: 2,
+            callers: 4,
+            heartbeat_ttl_ms: 6000,
+            ..Plan::small("", run.seed())
+        };
+        prepare(&plan, route.as_ref())?;
+        // Nothing that was answered may be lost: no server is.
+        let recorder = Recorder::new(Durability::Answered, plan.heartbeat_ttl_ms);
+        let load = Load::start(
+            plan.clone(),
+            Arc::clone(&route) as Arc<dyn Route>,
+            &recorder,
+        );
+        let mut wire = route.open();
+        let mut random = run.random(outcome.rounds);
+        let home: Vec<_> = plan
+            .roots
+            .iter()
+            .map(|root| cluster.primary_of(root))
+            .collect();
+        for number in 0..moves {
+            run.pause(Duration::from_millis(150))?;
+            // Back and forth: what was moved away comes back with the next move.
+            let at = (number as usize / 2) % plan.roots.len();
+            let slot = slot_of_key(&plan.roots[at]);
+            let from = cluster.owner_of(slot);
+            let others = cluster
+                .primaries()
+                .into_iter()
+                .filter(|primary| Some(*primary) != from);
+            let others: Vec<usize> = others.collect();
+            let to = match home[at] {
+                Some(home) if from != Some(home) => home,
+                _ => others[random.usize(..others.len())],
+            };
+            let begin_us = recorder.now_us();
+            let keys = cluster.move_slot(run, slot, to, || sleep(HALF_WAY))?;
+            recorder.healed(begin_us);
+            outcome.rounds += 1;
+            let found = unsound(wire.as_mut(), &plan.roots[at])?;
+            outcome.protected.violations.extend(found);
+            run.say(format_args!(
+                "move {}: {keys} keys of {} to {}",
+                outcome.rounds,
+                plan.roots[at],
+                cluster.nodes()[to]
+            ));
+        }
+        // So that work can be seen to be taken after the last move too.
+        run.pause(Duration::from_millis(500))?;
+        load.drain(run, drain_within)?;
+        let verdict = rules::verdict(run, &plan, route.as_ref(), &recorder)?;
+        outcome.protected.add(verdict.tally);
+        if let Some(recovery) = verdict.recovery {
+            outcome.recovered_in(recovery);
+        }
+        for (code, count) in route.seen().counts() {
+            if PASSING.contains(&code.as_str()) {
+                *seen.entry(code).or_default() += count;
+            }
+        }
+        let known = &lockless_functions::contract().errors;
+        let strange = recorder.latest(|record| {
+            let code = record.said.code()?;
+            let is_known = PASSING.contains(&code) || known.iter().any(|error| error.code == code);
+            (!is_known).then(|| record.line())
+        });
+        if let Some(line) = strange {
+            let sentence = format!("a call met neither a redirect nor a refusal: {line}");
+            outcome
+                .protected
+                .violations
+                .push(Violation::new(Rule::Fault, sentence));
+        }
+        Ok(())
     }
-    Ok(())
 }

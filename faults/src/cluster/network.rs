@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use lockless_servers::launch;
 use nix::sched::{CloneFlags, setns};
 
+use super::node::line;
 use crate::Error;
+use crate::run::Run;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
@@ -35,13 +37,14 @@ pub(super) struct Network {
 
 impl Namespace {
     /// A namespace without any link but its own loopback.
-    pub(super) fn new() -> Result<Self, Error> {
+    pub(super) fn new(run: &Run) -> Result<Self, Error> {
         let mut command = Command::new("unshare");
         command
             .args(["--net", "sleep", "infinity"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        run.say_command(line(&command));
         let holder = launch(command).map_err(|error| {
             Error::CannotRunHere(format!(
                 "unshare (of util-linux) could not be started: {error}"
@@ -61,7 +64,7 @@ impl Namespace {
                 "no network namespace can be made: that takes root (CAP_SYS_ADMIN)".to_owned(),
             ));
         }
-        namespace.configure("link set lo up\n")?;
+        namespace.configure(run, "link set lo up\n")?;
         Ok(namespace)
     }
 
@@ -91,13 +94,15 @@ impl Namespace {
     }
 
     /// Has `ip` do these lines.
-    fn configure(&self, lines: &str) -> Result<(), Error> {
+    fn configure(&self, run: &Run, lines: &str) -> Result<(), Error> {
         let mut command = self.command(Path::new("ip"));
         command
             .args(["-batch", "-"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
+        let shown = lines.trim_end().replace('\n', "\\n");
+        run.say_command(format_args!("printf '{shown}\\n' | {}", line(&command)));
         let failed = |reason: String| Error::Program {
             command: format!("ip -batch:\n{lines}"),
             reason,
@@ -134,22 +139,23 @@ impl Drop for Namespace {
 
 impl Network {
     /// A network of so many members that all reach each other.
-    pub(super) fn new(count: u8) -> Result<Self, Error> {
-        let switch = Namespace::new()?;
-        switch.configure(&format!(
+    pub(super) fn new(run: &Run, count: u8) -> Result<Self, Error> {
+        let switch = Namespace::new(run)?;
+        switch.configure(run, &format!(
             "link add {WHOLE} type bridge\nlink add {CUT_OFF} type bridge\nlink set {WHOLE} up\nlink set {CUT_OFF} up\n"
         ))?;
         let mut members = Vec::new();
         for at in 0..count {
-            let member = Namespace::new()?;
+            let member = Namespace::new(run)?;
             let holder = member.holder.id();
-            switch.configure(&format!(
+            switch.configure(run, &format!(
                 "link add port{at} type veth peer name eth0 netns {holder}\nlink set port{at} master {WHOLE}\nlink set port{at} up\n"
             ))?;
             let address = Self::address(at);
-            member.configure(&format!(
-                "address add {address}/24 dev eth0\nlink set eth0 up\n"
-            ))?;
+            member.configure(
+                run,
+                &format!("address add {address}/24 dev eth0\nlink set eth0 up\n"),
+            )?;
             members.push(member);
         }
         Ok(Self { switch, members })
@@ -166,19 +172,24 @@ impl Network {
     }
 
     /// From now on these reach each other and nobody else. What they send elsewhere gets lost without a word.
-    pub(super) fn cut_off(&self, members: &[u8]) -> Result<(), Error> {
-        self.join(members.iter().copied(), CUT_OFF)
+    pub(super) fn cut_off(&self, run: &Run, members: &[u8]) -> Result<(), Error> {
+        self.join(run, members.iter().copied(), CUT_OFF)
     }
 
     /// All reach all again.
-    pub(super) fn heal(&self) -> Result<(), Error> {
+    pub(super) fn heal(&self, run: &Run) -> Result<(), Error> {
         let all = 0..u8::try_from(self.members.len()).unwrap_or(u8::MAX);
-        self.join(all, WHOLE)
+        self.join(run, all, WHOLE)
     }
 
-    fn join(&self, members: impl Iterator<Item = u8>, bridge: &str) -> Result<(), Error> {
+    fn join(
+        &self,
+        run: &Run,
+        members: impl Iterator<Item = u8>,
+        bridge: &str,
+    ) -> Result<(), Error> {
         let lines = members.map(|at| format!("link set port{at} master {bridge}\n"));
-        self.switch.configure(&lines.collect::<String>())
+        self.switch.configure(run, &lines.collect::<String>())
     }
 }
 
@@ -215,16 +226,19 @@ mod tests {
 
     #[test]
     fn those_who_are_cut_off_reach_each_other_and_nobody_else() {
-        let network = match Network::new(3) {
+        let directory = tempfile::tempdir().unwrap();
+        let limit = Duration::from_secs(60);
+        let run = Run::new("test", 1, true, false, limit, directory.path().to_owned());
+        let network = match Network::new(&run, 3) {
             Ok(network) => network,
             Err(Error::CannotRunHere(why)) => return eprintln!("not tested here: {why}"),
             Err(error) => panic!("{error}"),
         };
         assert!(reaches(&network, 0, 1) && reaches(&network, 2, 0));
-        network.cut_off(&[0, 2]).expect("a cut");
+        network.cut_off(&run, &[0, 2]).expect("a cut");
         assert!(reaches(&network, 2, 0));
         assert!(!reaches(&network, 0, 1));
-        network.heal().expect("healing");
+        network.heal(&run).expect("healing");
         assert!(reaches(&network, 0, 1));
     }
 }

@@ -184,8 +184,30 @@ impl Node {
         self.child().is_some() && !self.is_halted.load(Ordering::Relaxed)
     }
 
+    /// The same of what breaks or mends something: it is said as one would type it.
+    pub(super) fn order(&self, run: &Run, words: &[&str]) -> Result<(), Error> {
+        self.say_order(run, &words.join(" "));
+        self.say(words)
+    }
+
+    /// Says a command that it is given, as one would type it.
+    pub(super) fn say_order(&self, run: &Run, line: &str) {
+        let socket = self.socket();
+        run.say_command(format_args!("redis-cli -s {} {line}", socket.display()));
+    }
+
     /// Ends it at once, as a crash would.
-    pub(super) fn kill(&self) {
+    pub(super) fn kill(&self, run: &Run) {
+        self.say_kill(run, "-9");
+        self.end();
+    }
+
+    fn say_kill(&self, run: &Run, signal: &str) {
+        let pid = self.child().as_ref().map(Child::id).unwrap_or_default();
+        run.say_command(format_args!("kill {signal} {pid}    # {self}"));
+    }
+
+    fn end(&self) {
         let child = self.child().take();
         if let Some(mut child) = child {
             let _ = child.kill();
@@ -194,13 +216,15 @@ impl Node {
     }
 
     /// Halts it: it keeps its connections and answers nobody until [`Self::thaw`].
-    pub(super) fn freeze(&self) {
+    pub(super) fn freeze(&self, run: &Run) {
+        self.say_kill(run, "-STOP");
         self.is_halted.store(true, Ordering::Relaxed);
         self.signal(Signal::SIGSTOP);
     }
 
     /// Lets it go on.
-    pub(super) fn thaw(&self) {
+    pub(super) fn thaw(&self, run: &Run) {
+        self.say_kill(run, "-CONT");
         self.signal(Signal::SIGCONT);
         self.is_halted.store(false, Ordering::Relaxed);
     }
@@ -233,7 +257,7 @@ impl std::fmt::Display for Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.kill();
+        self.end();
     }
 }
 

@@ -1,13 +1,11 @@
 //! A primary and a gateway that are cut off from the majority, for a moment or for long.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::http::Caller;
-use super::http_load::{HttpLoad, joined, new_cell};
-use super::network::Namespace;
+use super::http_load::{HttpLoad, Placed, joined, new_cell};
 use super::outages;
 use super::programs::Program;
 use super::route::ToCluster;
@@ -15,7 +13,7 @@ use super::servers::{Cluster, SERVERS};
 use super::trial::Trial;
 use crate::Error;
 use crate::fault::Fault;
-use crate::outcome::{Outcome, Tally};
+use crate::outcome::{Outcome, Rule, Tally, Violation};
 use crate::run::Run;
 use crate::wire::Route;
 
@@ -34,7 +32,7 @@ const ROUNDS_TOGETHER: u64 = 4;
 const GATEWAY: u8 = SERVERS as u8;
 /// Cuts of a quick run: one that nobody notices, and one that has the replica take over.
 const QUICK_CUTS_MS: [u64; 2] = [500, 3500];
-const READY_WITHIN: Duration = Duration::from_secs(30);
+const SERVED_WITHIN: Duration = Duration::from_secs(30);
 
 fn run(run: &Run) -> Result<Outcome, Error> {
     let rounds = run.rounds(QUICK_CUTS_MS.len() as u64, 20);
@@ -53,8 +51,9 @@ fn run(run: &Run) -> Result<Outcome, Error> {
     let mut random = run.random(1);
     let mut outcome = Outcome::default();
     let mut lasted = Vec::new();
+    let (mut beside, mut by_gateway) = (Tally::default(), Tally::default());
     while outcome.rounds < rounds {
-        let trial = Trial::start(run, &cluster, outcome.rounds)?;
+        let mut trial = Trial::start(run, &cluster, outcome.rounds)?;
         for round in outcome.rounds..rounds.min(outcome.rounds + ROUNDS_TOGETHER) {
             let cut_ms = match run.is_quick() {
                 true => QUICK_CUTS_MS[round as usize % QUICK_CUTS_MS.len()],
@@ -65,25 +64,29 @@ fn run(run: &Run) -> Result<Outcome, Error> {
             let mut round = Round {
                 run,
                 cluster: &cluster,
-                trial: &trial,
+                trial: &mut trial,
                 gateway: &gateway,
                 outcome: &mut outcome,
+                by_gateway: &mut by_gateway,
             };
             lasted.push(round.cut_off(primary, Duration::from_millis(cut_ms))?);
             outcome.rounds += 1;
         }
-        trial.finish(run, &mut outcome)?;
+        trial.finish(run, &mut outcome, &mut beside)?;
     }
     outcome.notes.push(outages(&mut lasted));
+    outcome.add_control("the calls past the gateway", beside);
+    outcome.add_control("the calls by the gateway", by_gateway);
     Ok(outcome)
 }
 
 struct Round<'a> {
     run: &'a Run,
     cluster: &'a Arc<Cluster>,
-    trial: &'a Trial,
+    trial: &'a mut Trial,
     gateway: &'a Program,
     outcome: &'a mut Outcome,
+    by_gateway: &'a mut Tally,
 }
 
 impl Round<'_> {
@@ -99,63 +102,61 @@ impl Round<'_> {
         let (sure_cell, bare_cell) = (cell("by-gateway")?, cell("by-gateway-bare")?);
         let namespace = network.member(GATEWAY);
         let is_over = AtomicBool::new(false);
-        let mut lasted = Duration::ZERO;
-        let (sure, bare) = thread::scope(|scope| {
-            let load = |cell, is_durable| HttpLoad {
-                namespace: Some(namespace),
-                address: self.gateway.address(),
-                cell,
-                is_durable,
-                is_over: &is_over,
-            };
-            let (sure, bare) = (load(&sure_cell, true), load(&bare_cell, false));
-            let sure = scope.spawn(move || sure.run());
-            let bare = scope.spawn(move || bare.run());
-            let broken = || -> Result<Duration, Error> {
+        let load = |cell, is_durable| HttpLoad {
+            namespace: Some(namespace),
+            address: self.gateway.address(),
+            cell,
+            is_durable,
+            is_over: &is_over,
+            placed: AtomicU64::new(0),
+        };
+        let (sure_load, bare_load) = (load(&sure_cell, true), load(&bare_cell, false));
+        let (lasted, healed, sure, bare) = thread::scope(|scope| {
+            let sure = scope.spawn(|| sure_load.run());
+            let bare = scope.spawn(|| bare_load.run());
+            let cut = || -> Result<(Duration, Instant), Error> {
                 run.pause(Duration::from_millis(400))?;
-                let broken = self.trial.break_now();
-                network.cut_off(&[primary as u8, GATEWAY])?;
+                let broken = self.trial.now();
+                network.cut_off(run, &[primary as u8, GATEWAY])?;
                 run.pause(time)?;
-                network.heal()?;
-                cluster.wait_until_whole(run)?;
-                self.trial.healed(&broken);
-                self.trial.outage(run, &root, &broken)
+                network.heal(run)?;
+                let (healed, mended) = (Instant::now(), self.trial.now());
+                self.trial.heal(run, cluster, &broken, &mended)?;
+                let lasted = self.trial.outage(run, &root, &broken)?;
+                let before = sure_load.placed.load(Ordering::Relaxed);
+                run.wait_for(
+                    "an answer of the gateway",
+                    SERVED_WITHIN,
+                    || match sure_load.placed.load(Ordering::Relaxed) {
+                        now if now > before => Ok(()),
+                        _ => Err("it placed nothing".to_owned()),
+                    },
+                )?;
+                Ok((lasted, healed))
             }();
             is_over.store(true, Ordering::Relaxed);
-            lasted = broken?;
-            Ok::<_, Error>((joined(sure)?, joined(bare)?))
+            let (lasted, healed) = cut?;
+            Ok::<_, Error>((lasted, healed, joined(sure)?, joined(bare)?))
         })?;
-        let took = self.wait_until_served(namespace, &sure_cell)?;
-        self.outcome.recovered_in(took);
+        self.judge_recovery(&sure, healed);
         let mut wire = ToCluster::new(cluster, Duration::ZERO).open();
-        for (placed, is_control) in [(sure, false), (bare, true)] {
-            let said = placed.acknowledged;
-            let tally = Tally {
-                operations: said.asked as u64,
-                maybes: (said.asked - said.jobs.len()) as u64,
-                violations: said.gone(wire.as_mut())?,
-            };
-            match is_control {
-                true => self.outcome.control.get_or_insert_default().add(tally),
-                false => self.outcome.protected.add(tally),
-            }
-        }
+        let sure = sure.acknowledged.judged(wire.as_mut())?;
+        self.outcome.protected.add(sure);
+        self.by_gateway
+            .add(bare.acknowledged.judged(wire.as_mut())?);
         Ok(lasted)
     }
 
-    /// How long it takes until the gateway places a job of the cell that was cut off, confirmed.
-    fn wait_until_served(&self, namespace: &Namespace, cell: &str) -> Result<Duration, Error> {
-        thread::scope(|scope| {
-            let serving = scope.spawn(|| {
-                namespace.enter()?;
-                let caller = Caller::new(self.gateway.address(), Duration::from_secs(5));
-                self.run
-                    .wait_for("an answer of the gateway", READY_WITHIN, || {
-                        let page = caller.dispatch(cell, "after", true)?;
-                        if page.is_ok() { Ok(()) } else { Err(page.body) }
-                    })
-            });
-            joined(serving)
-        })
+    /// The gateway too serves the cell that was cut off, confirmed, soon enough after the network was healed.
+    fn judge_recovery(&mut self, placed: &Placed, healed: Instant) {
+        let took = placed.first_after(healed).unwrap_or(Duration::MAX);
+        self.outcome.recovered_in(took);
+        let allowed = self.trial.recovers_within();
+        if took > allowed {
+            let sentence =
+                format!("the gateway placed nothing for {took:?}, more than {allowed:?}");
+            let late = Violation::new(Rule::Recovers, sentence);
+            self.outcome.protected.violations.push(late);
+        }
     }
 }

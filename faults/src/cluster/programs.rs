@@ -115,18 +115,30 @@ impl Program {
     }
 
     /// Ends it at once, as a crash would.
-    pub(super) fn kill(&mut self) {
+    pub(super) fn kill(&mut self, run: &Run) {
+        self.say_kill(run, "-9");
+        self.end();
+    }
+
+    fn say_kill(&self, run: &Run, signal: &str) {
+        let log = self.log.file_stem().unwrap_or_default().display();
+        run.say_command(format_args!("kill {signal} {}    # {log}", self.pid()));
+    }
+
+    fn end(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
     /// Halts it.
-    pub(super) fn freeze(&self) {
+    pub(super) fn freeze(&self, run: &Run) {
+        self.say_kill(run, "-STOP");
         self.signal(Signal::SIGSTOP);
     }
 
     /// Lets it go on.
-    pub(super) fn thaw(&self) {
+    pub(super) fn thaw(&self, run: &Run) {
+        self.say_kill(run, "-CONT");
         self.signal(Signal::SIGCONT);
     }
 
@@ -144,7 +156,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        self.kill();
+        self.end();
     }
 }
 

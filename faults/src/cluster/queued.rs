@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use redis::Connection;
 
-use super::route::{ToCluster, mark, replies, wait};
+use super::http_load::{NODE, new_cell};
+use super::route::{mark, replies, wait};
 use super::servers::Cluster;
-use super::trial::cell_of;
 use crate::Error;
-use crate::outcome::{Rule, Violation};
-use crate::rules::cell::ask;
-use crate::wire::{Answer, Route, Said, Wire, fcall};
+use crate::outcome::{Rule, Tally, Violation};
+use crate::rules::cell::{is_empty, unsound};
+use crate::wire::{Answer, Said, Wire, fcall};
 
 /// How long answers may take once the server goes on.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -32,10 +32,7 @@ impl Queue {
         is_durable: bool,
         count: usize,
     ) -> Result<Self, Error> {
-        let cell = cell_of(cluster, primary, name)?;
-        let mut wire = ToCluster::new(cluster, Duration::ZERO).open();
-        ask(wire.as_mut(), &cell, "register", "n1 100000")?;
-        wire.confirm(&cell);
+        let cell = new_cell(cluster, primary, name)?;
         let mut calls = Vec::new();
         for number in 0..count {
             let connection = cluster.nodes()[primary].connect(ANSWER_WITHIN);
@@ -69,8 +66,7 @@ impl Queue {
     /// Reads the answers, and keeps the jobs that were acknowledged.
     pub(super) fn acknowledged(self) -> Acknowledged {
         let count = if self.is_durable { 3 } else { 1 };
-        let asked = self.calls.len();
-        let mut jobs = Vec::new();
+        let mut told = Acknowledged::none_of(&self.cell);
         for (job, mut connection) in self.calls {
             let said = replies(&mut connection, count);
             let is_sure = match said.as_slice() {
@@ -82,39 +78,63 @@ impl Queue {
                 [Said::Reply(_)] => !self.is_durable,
                 _ => false,
             };
+            // It was made, or refused, if the first word came.
+            let has_reply = matches!(said.first(), Some(Said::Reply(_) | Said::Refused(_)));
+            told.unanswered += u64::from(!has_reply);
             if is_sure {
-                jobs.push(job);
+                told.jobs.push(job.clone());
             }
+            told.asked.push(job);
         }
-        Acknowledged {
-            cell: self.cell,
-            asked,
-            jobs,
-        }
+        told
     }
 }
 
 /// Jobs that someone was told are placed.
 pub(super) struct Acknowledged {
     cell: Arc<str>,
-    /// How many were asked for.
-    pub(super) asked: usize,
-    /// Those that were acknowledged.
+    /// Those that were asked for.
+    pub(super) asked: Vec<String>,
+    /// Those of them that were acknowledged.
     pub(super) jobs: Vec<String>,
+    /// How many requests got no reply: neither an acknowledgement nor a refusal.
+    pub(super) unanswered: u64,
 }
 
 impl Acknowledged {
-    /// Of so many that were asked for, these.
-    pub(super) fn new(cell: &Arc<str>, asked: usize, jobs: Vec<String>) -> Self {
+    /// Nothing was asked for in this cell yet.
+    pub(super) fn none_of(cell: &Arc<str>) -> Self {
         Self {
             cell: Arc::clone(cell),
-            asked,
-            jobs,
+            asked: Vec::new(),
+            jobs: Vec::new(),
+            unanswered: 0,
         }
     }
 
+    /// What was asked for, and what is wrong: jobs that are gone, slots that are not free once all jobs have ended, and what the audit names.
+    pub(super) fn judged(&self, wire: &mut dyn Wire) -> Result<Tally, Error> {
+        let mut violations = self.gone(wire)?;
+        violations.extend(unsound(wire, &self.cell)?);
+        for job in &self.asked {
+            // Those that were never placed are refused.
+            let args = [job, NODE, "finished"].map(str::to_owned);
+            wire.call(&self.cell, "complete", &args);
+        }
+        if let Err(left) = is_empty(wire, &self.cell) {
+            let sentence = format!("all jobs have ended, and there is {left}");
+            violations.push(Violation::new(Rule::FreedOnce, sentence));
+        }
+        violations.extend(unsound(wire, &self.cell)?);
+        Ok(Tally {
+            operations: self.asked.len() as u64,
+            maybes: self.unanswered,
+            violations,
+        })
+    }
+
     /// Those that are not there any more.
-    pub(super) fn gone(&self, wire: &mut dyn Wire) -> Result<Vec<Violation>, Error> {
+    fn gone(&self, wire: &mut dyn Wire) -> Result<Vec<Violation>, Error> {
         let mut gone = Vec::new();
         for job in &self.jobs {
             match wire.call(&self.cell, "job", std::slice::from_ref(job)) {

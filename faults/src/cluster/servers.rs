@@ -48,7 +48,7 @@ impl Cluster {
     pub(super) fn in_a_network(run: &Run, more: u8) -> Result<Self, Error> {
         let program = program()?;
         let servers = SERVERS as u8;
-        let network = Network::new(servers + more)?;
+        let network = Network::new(run, servers + more)?;
         let nodes = (0..servers).map(|at| {
             let directory = run.directory().join(format!("server-{at}"));
             Node::new(&program, directory, Network::address(at), PORT, BUS_PORT)
@@ -286,7 +286,7 @@ mod tests {
         assert!(is_kept(&mut wire, root, "register n1 4"));
         let killed = cluster.primary_of(root).unwrap();
         let replica = cluster.replica_of(killed).unwrap();
-        cluster.nodes()[killed].kill();
+        cluster.nodes()[killed].kill(run);
         cluster.wait_until_primary(run, replica).unwrap();
         cluster.start_node(run, killed).unwrap();
         cluster.wait_until_whole(run).unwrap();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::servers::Cluster;
 use crate::Error;
+use crate::run::Run;
 
 /// Keys that go together: few, so that calls meet the slot half here and half there.
 const KEYS_AT_ONCE: usize = 5;
@@ -12,6 +13,7 @@ impl Cluster {
     /// Moves a slot to the primary at that place. `between` is called after each part.
     pub(super) fn move_slot(
         &self,
+        run: &Run,
         slot: u16,
         to: usize,
         mut between: impl FnMut(),
@@ -22,8 +24,14 @@ impl Cluster {
         })?;
         let (source, target) = (&self.nodes()[from], &self.nodes()[to]);
         let number = slot.to_string();
-        target.say::<()>(&["CLUSTER", "SETSLOT", &number, "IMPORTING", &source.id])?;
-        source.say::<()>(&["CLUSTER", "SETSLOT", &number, "MIGRATING", &target.id])?;
+        target.order(
+            run,
+            &["CLUSTER", "SETSLOT", &number, "IMPORTING", &source.id],
+        )?;
+        source.order(
+            run,
+            &["CLUSTER", "SETSLOT", &number, "MIGRATING", &target.id],
+        )?;
         let mut moved = 0;
         loop {
             let keys: Vec<String> = source.say(&[
@@ -43,13 +51,18 @@ impl Cluster {
             moved += keys.len() as u64;
             between();
         }
+        let line = format!(
+            "MIGRATE {} {} '' 0 5000 KEYS ...    # {moved} keys, up to {KEYS_AT_ONCE} at a time",
+            target.ip, target.port
+        );
+        source.say_order(run, &line);
         // The target first: if the source forgot it first, nobody would have it for a moment.
         for node in [target, source] {
-            node.say::<()>(&["CLUSTER", "SETSLOT", &number, "NODE", &target.id])?;
+            node.order(run, &["CLUSTER", "SETSLOT", &number, "NODE", &target.id])?;
         }
         for (at, node) in self.nodes().iter().enumerate() {
             if at != from && at != to && node.view()?.is_primary {
-                node.say::<()>(&["CLUSTER", "SETSLOT", &number, "NODE", &target.id])?;
+                node.order(run, &["CLUSTER", "SETSLOT", &number, "NODE", &target.id])?;
             }
         }
         Ok(moved)

@@ -17,7 +17,7 @@ use crate::run::Run;
 pub(super) const FAULT: Fault = Fault {
     name: "slow",
     summary: "1,000 sockets that send heads and bodies byte by byte, or never read: others are served, and memory is bounded.",
-    control: "",
+    control: "none: the same requests without slow sockets are the measure that it is held to, and nothing is there to be lost.",
     quick_limit: Duration::from_secs(120),
     full_limit: Duration::from_secs(300),
     run,

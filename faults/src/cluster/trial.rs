@@ -13,7 +13,7 @@ use crate::Error;
 use crate::history::{Durability, Recorder};
 use crate::load::{Load, Plan, prepare};
 use crate::outcome::{Outcome, Rule, Tally, Violation};
-use crate::rules;
+use crate::rules::{self, cell::unsound};
 use crate::run::Run;
 use crate::wire::Route;
 
@@ -35,10 +35,12 @@ struct Side {
     route: Arc<ToCluster>,
     recorder: Arc<Recorder>,
     load: Load,
+    /// What audits found after each fault.
+    unsound: Vec<Violation>,
 }
 
-/// When something was broken.
-pub(super) struct Broken {
+/// A moment, as the histories of both loads count it.
+pub(super) struct Moment {
     protected_us: u64,
     control_us: u64,
 }
@@ -62,29 +64,51 @@ impl Trial {
         found.ok_or_else(|| no_cell(cluster, primary))
     }
 
-    /// Notes that something is about to be broken.
-    pub(super) fn break_now(&self) -> Broken {
-        Broken {
+    /// The moment before something is broken, or after it was mended.
+    pub(super) fn now(&self) -> Moment {
+        Moment {
             protected_us: self.protected.recorder.now_us(),
             control_us: self.control.recorder.now_us(),
         }
     }
 
-    /// Notes that it is whole again.
-    pub(super) fn healed(&self, broken: &Broken) {
-        self.protected.recorder.healed(broken.protected_us);
-        self.control.recorder.healed(broken.control_us);
+    /// Waits until the Cluster is whole again, notes when it was broken and mended, and has every cell audited.
+    pub(super) fn heal(
+        &mut self,
+        run: &Run,
+        cluster: &Cluster,
+        broken: &Moment,
+        mended: &Moment,
+    ) -> Result<(), Error> {
+        cluster.wait_until_whole(run)?;
+        let (protected, control) = (&mut self.protected, &mut self.control);
+        for (side, broken_us, mended_us) in [
+            (protected, broken.protected_us, mended.protected_us),
+            (control, broken.control_us, mended.control_us),
+        ] {
+            side.recorder.healed_after(broken_us, mended_us);
+            let mut wire = side.route.open();
+            for root in &side.plan.roots {
+                side.unsound.extend(unsound(wire.as_mut(), root)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// How soon after it was mended a cell must take work again.
+    pub(super) fn recovers_within(&self) -> Duration {
+        2 * self.protected.plan.longest_lease()
     }
 
     /// Waits until the cell takes work again, and says for how long it did not since something was broken.
-    pub(super) fn outage(&self, run: &Run, root: &str, broken: &Broken) -> Result<Duration, Error> {
+    pub(super) fn outage(&self, run: &Run, root: &str, broken: &Moment) -> Result<Duration, Error> {
         let recorder = &self.protected.recorder;
         let now_us = recorder.now_us();
         // When work was asked for and taken that a replica confirmed.
         let taken = || {
             let mut taken_us = vec![(broken.protected_us, broken.protected_us)];
             recorder.latest(|record| {
-                let is_work = matches!(record.function, "dispatch" | "submit");
+                let is_work = record.function == "dispatch";
                 if is_work && record.is_confirmed && &*record.root == root {
                     taken_us.push((record.start_us, record.end_us));
                 }
@@ -106,21 +130,26 @@ impl Trial {
         Ok(Duration::from_micros(gaps.max().unwrap_or_default()))
     }
 
-    /// Ends both loads and judges them.
-    pub(super) fn finish(self, run: &Run, outcome: &mut Outcome) -> Result<(), Error> {
+    /// Ends both loads and judges them: the one without a replica's word as a part of the control run.
+    pub(super) fn finish(
+        self,
+        run: &Run,
+        outcome: &mut Outcome,
+        control: &mut Tally,
+    ) -> Result<(), Error> {
         let (tally, recovery) = self.protected.finish(run)?;
         outcome.protected.add(tally);
         if let Some(recovery) = recovery {
             outcome.recovered_in(recovery);
         }
         let (tally, _) = self.control.finish(run)?;
-        outcome.control.get_or_insert_default().add(tally);
+        control.add(tally);
         run.say(format_args!(
             "{} rounds, {} calls, {} losses, {} without WAIT",
             outcome.rounds,
             outcome.protected.operations,
             outcome.protected.losses(),
-            outcome.control.as_ref().map_or(0, Tally::losses)
+            control.losses()
         ));
         Ok(())
     }
@@ -153,6 +182,7 @@ impl Side {
             route,
             recorder,
             load,
+            unsound: Vec::new(),
         })
     }
 
@@ -160,6 +190,7 @@ impl Side {
         let drained = self.load.drain(run, DRAIN_WITHIN);
         let verdict = rules::verdict(run, &self.plan, self.route.as_ref(), &self.recorder)?;
         let mut tally = verdict.tally;
+        tally.violations.extend(self.unsound);
         match drained {
             Ok(()) => {}
             // Something that was acknowledged never ends.

@@ -1,7 +1,6 @@
 //! What the search must be able to see: a scheduler that reads and then writes, and libraries with one mistake each.
 
 use fastrand::Rng;
-use lockless_functions::LIBRARY;
 use redis::{Connection, RedisError, RedisResult};
 
 use super::call::{Call, Word};
@@ -9,6 +8,7 @@ use super::names::{JobId, NodeId, SessionId};
 use super::record::Caller;
 use super::scene::Scene;
 use crate::Error;
+use crate::mistake::library_in_which;
 use crate::wire::{Answer, Said};
 
 /// A scheduler of separate commands, as one writes it without functions: it looks whether a node has room, and then takes it.
@@ -225,13 +225,6 @@ pub(super) const MISTAKES: &[Mistake] = &[
 impl Mistake {
     /// The library with this mistake.
     pub(super) fn library(&self) -> Result<String, Error> {
-        if LIBRARY.matches(self.right).count() != 1 {
-            return Err(Error::CannotRunHere(format!(
-                "the library has not exactly one place for the mistake '{}': give the control in faults/src/linear/controls.rs the lines as \
-                 they are now",
-                self.summary
-            )));
-        }
-        Ok(LIBRARY.replacen(self.right, self.wrong, 1))
+        library_in_which(self.summary, self.right, self.wrong)
     }
 }

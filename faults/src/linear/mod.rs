@@ -31,7 +31,7 @@ pub const FAULTS: &[Fault] = &[Fault {
     name: "linearizability",
     summary: "callers at the same time, some of whose connections are cut, in short histories on a server and a Cluster.",
     control: "a scheduler of separate commands, and libraries with one mistake each.",
-    quick_limit: Duration::from_secs(60),
+    quick_limit: Duration::from_secs(120),
     full_limit: Duration::from_secs(600),
     run: run::run,
 }];

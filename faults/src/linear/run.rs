@@ -1,5 +1,7 @@
 //! The run: many short histories on a server and on a Cluster, and on what must fail.
 
+use std::fs;
+
 use lockless_functions::LIBRARY;
 use lockless_servers::{Cluster, Standalone};
 
@@ -24,18 +26,20 @@ const PRIMARIES: usize = 3;
 const TRIES: u64 = 5000;
 /// So many histories that are wrong are enough.
 const ENOUGH: u64 = 3;
+/// A server that gives itself no other title is listed with the words it was started with.
+const AS_STARTED: [&str; 2] = ["--set-proc-title", "no"];
 /// How often progress is said.
 const SAID_EVERY: u64 = 500;
 
 /// Plays histories on both kinds of server, and the controls.
 pub(crate) fn run(run: &Run) -> Result<Outcome, Error> {
-    let server = Standalone::builder().private().start()?;
-    run.say(format_args!("a server at {}", server.url()));
+    let server = Standalone::builder().private().args(AS_STARTED).start()?;
+    say_process(run, server.pid());
     load(&server.url(), LIBRARY)?;
     let mut outcome = Outcome::default();
     let mut on_server = Stage::new(run, "server", straight(&[server.url()]));
     on_server.auditor = Some(Direct::new(server.url(), PATIENCE).open());
-    on_server.play_all(run.rounds(700, 6_000), &mut outcome)?;
+    on_server.play_all(run.rounds(400, 6_000), &mut outcome)?;
     on_cluster(run, &mut outcome)?;
 
     let mut control = Tally::default();
@@ -64,9 +68,11 @@ pub(crate) fn run(run: &Run) -> Result<Outcome, Error> {
 }
 
 fn on_cluster(run: &Run, outcome: &mut Outcome) -> Result<(), Error> {
-    let cluster = Cluster::start(PRIMARIES)?;
+    let cluster = Cluster::builder(PRIMARIES).args(AS_STARTED).start()?;
     let urls = cluster.urls();
-    run.say(format_args!("a Cluster at {}", urls.join(" ")));
+    for node in cluster.nodes() {
+        say_process(run, node.pid());
+    }
     for url in &urls {
         load(url, LIBRARY)?;
     }
@@ -75,7 +81,18 @@ fn on_cluster(run: &Run, outcome: &mut Outcome) -> Result<(), Error> {
     for caller in callers.iter_mut().step_by(2) {
         *caller = Box::new(Routed::new(&urls)?);
     }
-    Stage::new(run, "Cluster", callers).play_all(run.rounds(350, 3_000), outcome)
+    let mut on_cluster = Stage::new(run, "Cluster", callers);
+    on_cluster.auditor = Some(Box::new(Routed::new(&urls)?));
+    on_cluster.play_all(run.rounds(200, 3_000), outcome)
+}
+
+/// Says the command that a server was started with, as the system knows it.
+fn say_process(run: &Run, pid: Option<u32>) {
+    let bytes = pid.and_then(|pid| fs::read(format!("/proc/{pid}/cmdline")).ok());
+    let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+    let words = text.strip_suffix('\0').unwrap_or(&text).split('\0');
+    let shown = words.map(|word| if word.is_empty() { "''" } else { word });
+    run.say_command(shown.collect::<Vec<_>>().join(" "));
 }
 
 /// Whether a library with this mistake is seen to be wrong.

@@ -141,6 +141,7 @@ impl Told {
     fn killed(mut self) -> Self {
         self.history.injuries.push(Injury {
             begin_us: self.now_us,
+            mended_us: self.now_us + 100,
             healed_us: self.now_us + 100,
             moves_time: false,
         });
@@ -439,4 +440,41 @@ fn a_recovery_counts_from_the_end_of_the_injury() {
         .history;
     let took = recovery::longest(&history);
     assert_eq!(took, Some(Duration::from_micros(1000 - 100 + 50_500)));
+}
+
+#[test]
+fn a_recovery_is_work_that_a_node_was_found_for() {
+    let history = told()
+        .node("n", 9, 1)
+        .killed()
+        .ok("submit", "b p")
+        .after(50)
+        .dispatched("a", "n")
+        .history;
+    assert!(recovery::longest(&history) > Some(Duration::from_millis(50)));
+}
+
+#[test]
+fn an_answer_told_again_is_no_recovery() {
+    let history = told()
+        .node("n", 9, 1)
+        .dispatched("a", "n")
+        .killed()
+        .dispatched("a", "n")
+        .after(50)
+        .dispatched("b", "n")
+        .history;
+    assert!(recovery::longest(&history) > Some(Duration::from_millis(50)));
+}
+
+#[test]
+fn a_cell_that_is_broken_again_had_not_recovered_until_then() {
+    let history = told()
+        .node("n", 9, 1)
+        .killed()
+        .after(70)
+        .killed()
+        .dispatched("a", "n")
+        .history;
+    assert!(recovery::longest(&history) > Some(Duration::from_millis(70)));
 }

@@ -92,9 +92,10 @@ fn live(run: &Run, life: &str, jumps: [i64; 2], library: &str) -> Result<Verdict
     for jump_ms in jumps {
         guests.reserve()?;
         let begin_us = recorder.now_us();
-        shim.jump(jump_ms)?;
+        shim.jump(run, jump_ms)?;
         recorder.note(Injury {
             begin_us,
+            mended_us: recorder.now_us(),
             healed_us: recorder.now_us(),
             moves_time: true,
         });
@@ -107,7 +108,7 @@ fn live(run: &Run, life: &str, jumps: [i64; 2], library: &str) -> Result<Verdict
     // From now on nobody speaks for the guests.
     found.extend(silent_nodes(run, route.as_ref(), GUESTS)?);
     // The clock catches up with the cell's time.
-    shim.jump(guests.stands_still_for_ms())?;
+    shim.jump(run, guests.stands_still_for_ms())?;
     load.drain(run, DRAIN)?;
     found.extend(silent_nodes(run, route.as_ref(), &plan.roots[0])?);
     let mut verdict = rules::verdict(run, &plan, route.as_ref(), &recorder)?;

@@ -49,6 +49,13 @@ pub(super) fn run(run: &Run) -> Result<Outcome, Error> {
         outcome.rounds += offsets.len() as u64;
         cuts += offsets.len();
         let tally = cut(run, &recorded, &offsets, round)?;
+        run.say_command(format_args!(
+            "truncate -s BYTES {}, and the same command again    # {} times, BYTES from {} to {}",
+            recorded.growing.display(),
+            offsets.len(),
+            offsets.iter().min().copied().unwrap_or_default(),
+            offsets.iter().max().copied().unwrap_or_default()
+        ));
         run.say(format_args!(
             "script {round}: cut at {} bytes of the last transactions, {} found wrong",
             offsets.len(),

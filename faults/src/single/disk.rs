@@ -113,6 +113,10 @@ fn live(run: &Run, life: &str, way: Way) -> Result<Verdict, Error> {
     run.pause(Duration::from_millis(random.u64(before_ms)))?;
 
     let begin_us = recorder.now_us();
+    run.say_command(format_args!(
+        "# {} is filled but for {ROOM_BYTES} bytes",
+        disk.path().display()
+    ));
     disk.fill(ROOM_BYTES)?;
     if way.name == CONTROL.name {
         run.pause(FULL)?;
@@ -128,8 +132,9 @@ fn live(run: &Run, life: &str, way: Way) -> Result<Verdict, Error> {
         run.pause(FULL.mul_f64(random.f64()))?;
     }
     if way.is_killed {
-        server.kill();
+        server.crash(run);
     }
+    run.say_command("# what filled it is removed");
     disk.empty()?;
     if way.is_killed || server.ended().is_some() {
         server.start_again(run)?;

@@ -75,6 +75,12 @@ pub(super) fn run(run: &Run) -> Result<Outcome, Error> {
     outcome.rounds = denied + mistyped;
     outcome.protected.operations = stage.calls();
     control.operations = denied;
+    run.say_command(format_args!(
+        "redis-cli ACL SETUSER caller reset on nopass +@all ~* '&*' -COMMAND '(+COMMAND ~OTHER_KEY)' ..., then FCALL by this user    # {denied} times"
+    ));
+    run.say_command(format_args!(
+        "redis-cli RENAME KEY aside, SET KEY wrong (or RPUSH), FCALL, DEL KEY, RENAME aside KEY    # {mistyped} times"
+    ));
     run.say(format_args!(
         "{} scenarios, {denied} commands denied, {mistyped} keys of another type, {} found wrong; {} left half a call before it was repeated",
         chosen.len(),

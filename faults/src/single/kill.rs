@@ -92,7 +92,7 @@ fn live(
         let range_ms = if is_long { LONG_MS } else { SHORT_MS };
         run.pause(Duration::from_millis(random.u64(range_ms)))?;
         let begin_us = recorder.now_us();
-        server.kill();
+        server.crash(run);
         slowest = slowest.max(server.start_again(run)?);
         if keeping.name == NOTHING.name {
             server.load_library()?;

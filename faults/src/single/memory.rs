@@ -66,7 +66,7 @@ fn live(run: &Run, life: &str, policy: &str) -> Result<Verdict, Error> {
     let load = Load::start(plan.clone(), route.clone(), &recorder);
     run.pause(Duration::from_millis(random.u64(200..800)))?;
     let limit = used_bytes(&server)? + ROOM_BYTES;
-    server.ask(&format!("CONFIG SET maxmemory {limit}"))?;
+    server.order(run, &format!("CONFIG SET maxmemory {limit}"))?;
     let begin_us = recorder.now_us();
     let evicts = policy != "noeviction";
     let mut kept_on = Vec::new();
@@ -83,9 +83,10 @@ fn live(run: &Run, life: &str, policy: &str) -> Result<Verdict, Error> {
         run.pause(FULL)?;
         kept_on = gave_nothing_back(&recorder, full_us);
     }
-    server.ask("CONFIG SET maxmemory 0")?;
+    server.order(run, "CONFIG SET maxmemory 0")?;
     recorder.note(Injury {
         begin_us,
+        mended_us: recorder.now_us(),
         healed_us: recorder.now_us(),
         moves_time: false,
     });

@@ -1,7 +1,7 @@
 //! A slot on its way, as callers of a gateway meet it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
@@ -15,7 +15,6 @@ use super::super::servers::Cluster;
 use super::HALF_WAY;
 use crate::Error;
 use crate::outcome::{Outcome, Rule, Violation};
-use crate::rules::cell::unsound;
 use crate::run::Run;
 use crate::wire::Route;
 
@@ -45,13 +44,14 @@ pub(super) fn place(
         cell: &cell,
         is_durable: false,
         is_over: &is_over,
+        placed: AtomicU64::new(0),
     };
     let placed = thread::scope(|scope| {
         let calling = scope.spawn(|| load.run());
         let moved = (0..moves).try_for_each(|number| {
             run.pause(Duration::from_millis(200))?;
             let to = primaries[(number as usize + 1) % 2];
-            cluster.move_slot(slot_of_key(&cell), to, || sleep(HALF_WAY))?;
+            cluster.move_slot(run, slot_of_key(&cell), to, || sleep(HALF_WAY))?;
             outcome.rounds += 1;
             Ok(())
         });
@@ -59,12 +59,8 @@ pub(super) fn place(
         moved.and_then(|()| joined(calling))
     })?;
     let tally = &mut outcome.protected;
-    tally.operations += placed.acknowledged.asked as u64;
     let mut wire = ToCluster::new(cluster, Duration::ZERO).open();
-    tally
-        .violations
-        .extend(placed.acknowledged.gone(wire.as_mut())?);
-    tally.violations.extend(unsound(wire.as_mut(), &cell)?);
+    tally.add(placed.acknowledged.judged(wire.as_mut())?);
     let mut wrong = |sentence| tally.violations.push(Violation::new(Rule::Fault, sentence));
     for job in &placed.refused {
         if wire
@@ -85,7 +81,7 @@ pub(super) fn place(
     outcome.notes.push(format!(
         "a gateway placed {} of {} jobs while their slot moved, and said of the others that nothing was done, which is so: {:?}",
         placed.acknowledged.jobs.len(),
-        placed.acknowledged.asked,
+        placed.acknowledged.asked.len(),
         placed.codes
     ));
     Ok(())

@@ -59,8 +59,12 @@ impl Shim {
     }
 
     /// Moves the clock from where it is now.
-    pub(crate) fn jump(&mut self, ms: i64) -> Result<(), Error> {
+    pub(crate) fn jump(&mut self, run: &Run, ms: i64) -> Result<(), Error> {
         self.offset_ms += ms;
+        run.say_command(format_args!(
+            "# the clock jumps by {ms} ms: {} says {} ms",
+            self.path, self.offset_ms
+        ));
         self.write(self.offset_ms, 0)
     }
 

@@ -61,6 +61,8 @@ class Lockless:
         parts = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
         request = b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
         place = self._run("alloc", len(request))
+        if place == 0:
+            raise MemoryError("the module has no memory for the request")
         self.exports["memory"].write(self.store, request, place)
         try:
             self._run("call", place, len(request), now_us())

@@ -92,7 +92,8 @@ fn a_mistake_is_told_in_a_sentence() {
             "--state is for the embedded scheduler",
         ),
         (&["--state-every-ms", "500"], "--state <FILE>"),
-        (&["--embedded-memory-mb", "1"], "8..=3072"),
+        (&["--embedded-memory-mb", "1"], "8..=1536"),
+        (&["--embedded-memory-mb", "1537"], "8..=1536"),
         (
             &["token", "--role", "king", "--name", "x"],
             "node, client or operator",

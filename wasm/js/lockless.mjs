@@ -15,6 +15,9 @@ const decoder = new TextDecoder();
 // As the module has it when it starts, and the greatest there is.
 const [USUAL_MEMORY, ALL_MEMORY] = [256 * 1024 * 1024, 0xffffffff];
 
+// How the reply begins to a call that did not run because memory is full.
+const REFUSED = encoder.encode('-OOM command not allowed');
+
 const DEFAULTS = {
   memoryLimit: 0, // bytes; 0: 256 MiB
   budget: 500_000, // thousands of Lua instructions in one call; 0: no bound
@@ -66,9 +69,10 @@ class Instance {
     return new Uint8Array(this.exports.memory.buffer);
   }
 
+  // A place or a length above 2 GiB comes as a negative number.
   result() {
-    const from = this.exports.result_ptr();
-    return this.memory.subarray(from, from + this.exports.result_len());
+    const from = this.exports.result_ptr() >>> 0;
+    return this.memory.subarray(from, from + (this.exports.result_len() >>> 0));
   }
 
   resultText() {
@@ -77,7 +81,7 @@ class Instance {
 
   // Runs an export that takes bytes and the clock.
   give(name, bytes, nowUs) {
-    const place = this.exports.alloc(bytes.length);
+    const place = this.exports.alloc(bytes.length) >>> 0;
     if (place === 0) throw new NoRoom('the module has no memory for the request');
     this.memory.set(bytes, place);
     const failed = this.exports[name](place, bytes.length, nowUs);
@@ -94,6 +98,8 @@ class Instance {
     return instance;
   }
 }
+
+const startsWith = (bytes, head) => bytes.length >= head.length && head.every((byte, place) => bytes[place] === byte);
 
 /** A request: an array of bulk strings. Arguments are strings, numbers or bytes. */
 export function encodeRequest(args) {
@@ -177,7 +183,10 @@ export class Lockless {
   /** Runs one command and returns its reply; an error reply is returned as a ReplyError, not thrown. */
   send(args, nowUs = this.#options.now()) {
     const request = encodeRequest(args);
-    this.#run('call', (instance) => instance.give('call', request, nowUs), request.length);
+    const step = (instance) => instance.give('call', request, nowUs);
+    this.#run('call', step);
+    // A call that was refused because memory is full must not run when the others are repeated.
+    if (!startsWith(this.#instance.result(), REFUSED)) this.#note(step, request.length);
     return decodeReply(this.#instance.result(), this.#options.bytes);
   }
 
@@ -195,7 +204,9 @@ export class Lockless {
 
   /** What was published since this was asked last: a list of { channel, message }. */
   published() {
-    this.#run('published', (instance) => instance.exports.published(), 0);
+    const step = (instance) => instance.exports.published();
+    this.#run('published', step);
+    this.#note(step, 0);
     const messages = decodeReply(this.#instance.result(), this.#options.bytes);
     return messages.map(([channel, message]) => ({ channel, message }));
   }
@@ -219,9 +230,12 @@ export class Lockless {
     return this.#live.exports.used() >>> 0;
   }
 
-  #run(name, step, size) {
+  #run(name, step) {
     const failed = this.#orGoBack(step);
     if (failed) throw new Error(`${name}: ${this.#instance.resultText()}`);
+  }
+
+  #note(step, size) {
     this.#journal.push(step);
     this.#journalBytes += size;
   }
@@ -253,7 +267,7 @@ export class Lockless {
       // Nothing ran.
       if (trap instanceof NoRoom) throw trap;
       // The reason is there when the module stopped by itself; else what overflowed is the stack.
-      const unreachable = trap instanceof WebAssembly.RuntimeError && /unreachable/.test(trap.message);
+      const unreachable = trap instanceof WebAssembly.RuntimeError && /unreachable/i.test(trap.message);
       const reason = unreachable ? instance.resultText() : 'the call needs more stack than there is';
       this.#instance = null;
       throw new Stopped(reason, trap);

@@ -143,3 +143,17 @@ test('beyond the memory limit only what needs none is taken', async () => {
   cell.call(['FLUSHALL']);
   assert.equal(cell.call(['SET', 'key', 'value']), 'OK');
 });
+
+test('a call that was refused for want of memory stays refused after another was stopped', async () => {
+  const cell = await start({ memoryLimit: 8 << 20 });
+  cell.call(['FUNCTION', 'LOAD', `#!lua name=full
+redis.register_function{ function_name = 'endless_when_full', flags = { 'allow-oom' }, callback = function() while true do end end }`]);
+  const filler = 'x'.repeat(50_000);
+  let n = 0;
+  while (n < 1000 && !(cell.send(['SET', `filler-${n}`, filler + n]) instanceof ReplyError)) n++;
+  assert.throws(() => cell.call(['SET', 'late', 'x']), { code: 'OOM' });
+  assert.throws(() => cell.fcall('endless_when_full', CELL), Stopped);
+  assert.equal(cell.call(['GET', 'late']), null);
+  assert.equal(cell.call(['GET', `filler-${n}`]), null);
+  assert.equal(cell.call(['GET', `filler-${n - 1}`]), filler + (n - 1));
+});

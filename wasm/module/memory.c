@@ -16,7 +16,10 @@
 #define FAST_PACE 500
 
 static unsigned long long limit = DEFAULT_LIMIT;
+/* What was in use after the last load. */
+static unsigned long long loaded;
 static unsigned long long used;
+static int lifted;
 /* What was in use after the last full collection that the limit made necessary. */
 static unsigned long long after_collection;
 
@@ -33,6 +36,12 @@ static unsigned long long taken(size_t size) {
   return size ? ((unsigned long long)size + 4 + 15) & ~15ULL : 0;
 }
 
+/* A quarter above the limit is for the call that crosses it. What was loaded may be there already, and calls must still be possible. */
+static unsigned long long ceiling(void) {
+  unsigned long long usual = limit + limit / 4, after_load = loaded + limit / 16;
+  return usual > after_load ? usual : after_load;
+}
+
 void *memory_allocate(void *ud, void *block, size_t old_size, size_t new_size) {
   (void)ud;
   used -= taken(old_size);
@@ -42,8 +51,8 @@ void *memory_allocate(void *ud, void *block, size_t old_size, size_t new_size) {
   }
   if (new_size > old_size) {
     spend((long long)((new_size - old_size) >> 6));
-    /* A quarter above the limit is for the call that crosses it. Lua code could catch an error and go on half done, so this is none. */
-    if (used + taken(new_size) > limit + limit / 4) stop("the call needs more memory than the limit allows");
+    /* Lua code could catch an error and go on half done, so this is none. */
+    if (!lifted && used + taken(new_size) > ceiling()) stop("the call needs more memory than the limit allows");
   }
   void *moved = realloc(block, new_size);
   if (!moved) stop("the host has no more memory");
@@ -78,4 +87,19 @@ int memory_is_full(lua_State *L) {
     lua_gc(L, LUA_GCSTEP, (int)(limit >> 20) + 1);
   }
   return used > limit;
+}
+
+void memory_lift_limit(lua_State *L) {
+  /* Garbage would stand in the way of what is made now. */
+  if (used > limit) lua_gc(L, LUA_GCCOLLECT, 0);
+  lifted = 1;
+}
+
+void memory_restore_limit(void) {
+  lifted = 0;
+}
+
+void memory_settle(lua_State *L) {
+  lua_gc(L, LUA_GCCOLLECT, 0);
+  loaded = after_collection = used;
 }

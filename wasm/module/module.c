@@ -207,8 +207,8 @@ EXPORT("published") int export_published(void) {
   return failed;
 }
 
-EXPORT("save") int export_save(void) {
-  result_clear();
+/* Puts the saved keyspace into the result, or why there is none. */
+static int save(void) {
   for (int pass = 0; pass < 2; pass++) {
     if (pass == 0) {
       state_begin_counting();
@@ -227,6 +227,14 @@ EXPORT("save") int export_save(void) {
   return 0;
 }
 
+EXPORT("save") int export_save(void) {
+  result_clear();
+  memory_lift_limit(L);
+  int failed = save();
+  memory_restore_limit();
+  return failed;
+}
+
 EXPORT("load") int export_load(const char *bytes, size_t size, double now_us) {
   result_clear();
   const char *problem = state_open(bytes, size);
@@ -235,11 +243,14 @@ EXPORT("load") int export_load(const char *bytes, size_t size, double now_us) {
     result_is(problem);
     return 1;
   }
+  memory_lift_limit(L);
   lua_pushvalue(L, LOAD);
   lua_pushnumber(L, (double)(long long)now_us);
   int failed = lua_pcall(L, 1, 0, 0);
   if (failed) error_to_result();
   lua_settop(L, KEPT);
+  memory_settle(L);
+  memory_restore_limit();
   return failed != 0;
 }
 

@@ -72,8 +72,9 @@ impl Instance {
     fn bare(limits: &Limits) -> Result<(Exports, Instance), Error> {
         let code = code()?;
         let lua_bytes = limits.memory_bytes as usize;
-        // The module keeps the limits by itself. Twice as much is for a rebuild, where garbage may be collected later than it was.
-        let memory_bytes = lua_bytes.saturating_mul(2).saturating_add(OTHER_BYTES);
+        // The module keeps the limits by itself, and holds a quarter more at most. Saving needs room for the state beside what it holds,
+        // loading needs it beside what it makes of it, and in a rebuild garbage may be collected later than it was.
+        let memory_bytes = lua_bytes.saturating_mul(3).saturating_add(OTHER_BYTES);
         let host = Host {
             protected: None,
             limits: StoreLimitsBuilder::new().memory_size(memory_bytes).build(),

@@ -56,6 +56,16 @@ fn work_without_end_is_stopped_wherever_it_is_done() {
         "local s = string.rep('x', 1000000) local t = s .. s while true do local _ = s .. s end",
         "local s = string.rep('x', 1000000) while true do string.gsub(s, 'x', 'x') end",
         "while true do table.insert({}, -2147483647, 1) end",
+        "local t = {} for i = 1, 100000 do t[i] = i end while true do table.maxn(t) end",
+        "local t = {} for i = 1, 100000 do t[i] = '' end while true do table.concat(t) end",
+        "local t = {} for i = 1, 100000 do t[i] = i end for i = 1, 100000 do t[i] = nil end while true do next(t) end",
+        "local t = {} for i = 1, 100000 do t[i] = i end while true do table.foreachi(t, rawequal) end",
+        "local s = string.rep('1', 1000000) while true do tonumber(s) end",
+        "local s = string.rep('1', 1000000) while true do tonumber(s, 16) end",
+        "local t = {} while true do unpack(t, 1, 7000) end",
+        "local s = string.rep('x', 7000) while true do string.byte(s, 1, -1) end",
+        "local p = string.rep('y', 1000000) while true do string.find('x', p) end",
+        "local function f(...) while true do local _ = select('#', ...) end end return f(unpack({}, 1, 7000))",
     ];
     for body in bodies {
         let began = std::time::Instant::now();

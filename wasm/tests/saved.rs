@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
-use lockless_wasm::{Limits, Machine, Reply};
+use lockless_wasm::{Limits, Machine, Reply, Stopped};
 
 const NOW_US: u64 = 1_767_225_600_000_000;
 const SECOND_US: u64 = 1_000_000;
@@ -104,4 +104,62 @@ fn keys_whose_time_ended_in_between_are_gone() {
     };
     assert_eq!(exists(&mut machine, "short"), Reply::Int(0));
     assert_eq!(exists(&mut machine, "long"), Reply::Int(1));
+}
+
+/// Runs calls of a function with the numbers from 0 on, until one is refused or stopped; says how many went through.
+fn repeat_until_refused(
+    machine: &mut Machine,
+    function: &str,
+    arguments: impl Fn(u32) -> String,
+) -> (u32, Result<Reply, Stopped>) {
+    const TRIES: u32 = 100_000;
+    for n in 0..TRIES {
+        let line = format!("FCALL {function} 1 cell:{{a}} {}", arguments(n));
+        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        match machine.call(&words, NOW_US) {
+            Ok(Reply::Error(line)) => return (n, Ok(Reply::Error(line))),
+            Ok(_) => {}
+            Err(stopped) => return (n, Err(stopped)),
+        }
+    }
+    panic!("{function} was never refused");
+}
+
+#[test]
+fn a_machine_that_is_full_to_the_last_is_saved_and_loaded_under_the_same_limit() {
+    let limits = Limits {
+        memory_bytes: 8 << 20,
+        ..Limits::default()
+    };
+    let mut machine = Machine::start(limits, NOW_US).unwrap();
+    call(
+        &mut machine,
+        "FCALL lockless_register 1 cell:{a} n1 10000",
+        NOW_US,
+    );
+    // Equal texts are kept once, so each is its own.
+    let text = "x".repeat(10_000);
+    let (jobs, refused) = repeat_until_refused(&mut machine, "lockless_dispatch", |n| {
+        format!("s - - payload-{n}-{text} JOB j{n}")
+    });
+    assert!(
+        matches!(&refused, Ok(Reply::Error(line)) if line.starts_with("OOM ")),
+        "{refused:?}"
+    );
+    // What gives capacity back still runs, and its results take the memory there is.
+    let (ended, stopped) = repeat_until_refused(&mut machine, "lockless_complete", |n| {
+        format!("j{n} n1 finished RESULT result-{n}-{text}")
+    });
+    assert_eq!(stopped, Err(Stopped::Memory));
+    assert!(ended > 0 && ended < jobs, "{ended} of {jobs} ended");
+
+    let keys = call(&mut machine, "DBSIZE", NOW_US);
+    let state = machine.save().unwrap();
+    assert_eq!(machine.snapshot().unwrap().save().unwrap(), state);
+    let mut machine = Machine::start(limits, NOW_US).unwrap();
+    machine.load(&state, NOW_US).unwrap();
+    assert_eq!(call(&mut machine, "DBSIZE", NOW_US), keys);
+    // Loading again needs room for the old keyspace beside the new one.
+    machine.load(&state, NOW_US).unwrap();
+    assert_eq!(call(&mut machine, "DBSIZE", NOW_US), keys);
 }

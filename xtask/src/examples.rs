@@ -101,10 +101,13 @@ fn run_rust(dir: &Path, server: &Standalone) -> Result<usize> {
     Ok(count)
 }
 
+/// A version, so that a new one does not break the example unseen.
+const WASMTIME: &str = "wasmtime==50.0.1";
+
 /// The hosts of the module, which need no server.
 fn run_hosts(dir: &Path, work: &Path) -> Result<usize> {
     run::need("node", "the Node examples")?;
-    let python = python::venv(&work.join("venv-wasm"), &["wasmtime"])?;
+    let python = python::venv(&work.join("venv-wasm"), &[WASMTIME])?;
     run::quietly(Command::new("node").arg(dir.join("host.mjs")))?;
     run::quietly(Command::new(&python).arg(dir.join("host.py")))?;
     run::quietly(

@@ -9,11 +9,6 @@ export class Problem extends Error {
     this.status = status;
     this.code = code;
   }
-
-  // Whether Redis, not the call, is the reason.
-  get isOutage() {
-    return this.status >= 502 || this.status === 503 || this.code === "GATEWAY_AWAY";
-  }
 }
 
 export class Api {

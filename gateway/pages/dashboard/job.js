@@ -10,6 +10,10 @@ import { link } from "./router.js";
 import { Subject } from "./subject.js";
 import { timeline } from "./timeline.js";
 
+const PAGE = 1000;
+// So many pages of events are read at a time; the next reading goes on.
+const PAGES_MOST = 5;
+
 // What a reason of the library's own means for whoever reads it.
 const MEANINGS = [
   ["node lost", "Its node was silent for longer than heartbeat_ttl_ms, so nobody knows what became of it."],
@@ -35,17 +39,36 @@ function content(it, name, title) {
   return panel(title, { note: encoding === "base64" && "no text; as base64" }, h("pre", { class: "code", tabindex: "0" }, pretty(value)));
 }
 
-// Events of the job, read from about when it was made: events are kept by time.
-async function eventsOf(app, it, signal) {
-  const found = [];
-  let after = `${Math.max(0, it.created_ts - 2000)}-0`;
-  for (let pages = 0; pages < 5; pages += 1) {
-    const page = await app.api.get("v1/events", { after, count: 1000 }, signal);
-    found.push(...page.events.filter((event) => event.job_id === it.job_id));
-    if (page.events.length < 1000) break;
-    after = page.last_id;
+// Events of the job, read from about when it was made: events are kept by time. Each reading goes on where the last one ended.
+class OwnEvents {
+  // By id, because two readings may overlap.
+  #found = new Map();
+  #after = null;
+  // Whether there are events that no reading has reached yet.
+  isBehind = false;
+
+  async read(app, it, signal) {
+    let after = this.#after ?? `${Math.max(0, it.created_ts - 2000)}-0`;
+    let isFull = true;
+    for (let pages = 0; pages < PAGES_MOST && isFull; pages += 1) {
+      const page = await app.api.get("v1/events", { after, count: PAGE }, signal);
+      for (const event of page.events) if (event.job_id === it.job_id) this.#found.set(event.id, event);
+      isFull = page.events.length >= PAGE;
+      after = page.last_id ?? after;
+    }
+    [this.#after, this.isBehind] = [after, isFull];
   }
-  return found.reverse();
+
+  get newestFirst() {
+    return [...this.#found.values()].reverse();
+  }
+}
+
+function happened(own) {
+  const events = own.newestFirst;
+  return panel("What happened", { note: "every step is kept with the setting events = all" },
+    events.length > 0 && eventList(events, "Events of this job"),
+    own.isBehind ? empty("There are many events; they are still being looked through.") : events.length === 0 && empty("No event of it is kept."));
 }
 
 function actions(app, subject, said) {
@@ -70,11 +93,11 @@ function actions(app, subject, said) {
 }
 
 export function job(app, { id }) {
-  let own = [];
+  const own = new OwnEvents();
   let outcome = null;
   const subject = new Subject(app, async (signal) => {
     const it = await app.api.get(at`v1/jobs/${id}`, {}, signal);
-    own = await eventsOf(app, it, signal);
+    await own.read(app, it, signal);
     return it;
   });
   const said = (what) => { outcome = what; };
@@ -86,7 +109,7 @@ export function job(app, { id }) {
     h("div", { class: "columns wide-left" },
       h("div", { class: "stack" },
         panel("Its life", {}, timeline(it, Date.now())),
-        panel("What happened", { note: "every step is kept with the setting events = all" }, own.length > 0 ? eventList(own, "Events of this job") : empty("No event of it is kept.")),
+        happened(own),
         content(it, "payload_json", "Payload"), content(it, "result", "Result")),
       h("div", { class: "stack" }, panel("Description", {}, facts([
         ["Node", it.node_id && nodeLink(it.node_id)],

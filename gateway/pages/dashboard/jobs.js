@@ -9,6 +9,10 @@ import { search } from "./search.js";
 
 const STATES = ["running", "dispatched", "pending", "failed", "expired", "cancelled"];
 const PAGE = 50;
+// As many as one call may ask for, and one view shows.
+const MOST = 1000;
+// Pages of one state may be short and yet not be the last; after so many, what was found is shown.
+const PAGES_MOST = 20;
 const AGAIN_MS = 3000;
 
 export function jobs(app) {
@@ -18,16 +22,16 @@ export function jobs(app) {
   let wanted = PAGE;
   let problem = null;
 
-  // Pages of one state may be short and yet not be the last.
   async function readJobs(asked, signal) {
     const ids = [];
     let cursor = "0";
-    do {
+    for (let pages = 0; pages < PAGES_MOST; pages += 1) {
       const page = await app.api.get("v1/jobs", { state: asked, cursor, count: wanted }, signal);
       ids.push(...page.jobs);
       cursor = page.cursor;
-    } while (cursor !== "0" && ids.length < wanted);
-    const records = await app.api.batch(ids.slice(0, 1000).map((job) => ["lockless_job", { job }]), signal);
+      if (cursor === "0" || ids.length >= wanted) break;
+    }
+    const records = await app.api.batch(ids.slice(0, MOST).map((job) => ["lockless_job", { job }]), signal);
     if (asked !== state) return;
     // A job may have gone on between the two readings.
     [found, next, problem] = [records.filter((job) => job?.status === asked), cursor, null];
@@ -57,9 +61,11 @@ export function jobs(app) {
       problem && h("p", { class: "error", role: "alert" }, `${problem}.`),
       !found ? h("p", { class: "quiet" }, "Reading…")
         : h("section", { class: "panel pad", "aria-label": `${state} jobs` },
-          found.length === 0 ? empty(`No job is ${state}.`)
+          found.length === 0 ? empty(next === "0" ? `No job is ${state}.` : `None of the jobs looked at is ${state}; there are more.`)
             : table(`${state} jobs`, [["Job"], ["State"], ["Node"], ["Since", "number"], ["Reason or progress", "wide"]], rows())),
-      found && next !== "0" && h("button", { type: "button", onclick: () => { wanted += PAGE; loop.now(); } }, "Show more"),
+      found && next !== "0" && (wanted < MOST
+        ? h("button", { type: "button", onclick: () => { wanted += PAGE; loop.now(); } }, "Show more")
+        : h("p", { class: "quiet small" }, "There are more; no more are listed here.")),
       h("p", { class: "quiet small" }, "Jobs that ended are listed with the oldest first, for as long as keep_finished_ms says; finished ones are found by their id.")),
   };
 }

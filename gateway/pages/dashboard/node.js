@@ -38,9 +38,13 @@ function drainButton(app, subject, said) {
     why && h("span", { id: "drain-why", class: "quiet small" }, why));
 }
 
+// Where a resource is too much. The setting is for operators to read; but of a node that is busy, the greatest is above it.
+const tooMuch = (it) => (it.state === "busy" ? Math.max(it.cpu ?? 0, it.mem ?? 0, it.gpu ?? 0) : Infinity);
+
 const resources = (it) => panel("Resources", { note: it.last_heartbeat_ts && `said ${ago(it.last_heartbeat_ts, Date.now())}` },
   h("div", { class: "stack" },
-    meter("CPU", it.cpu, 90), meter("Memory", it.mem, 90, it.mem_mb ? `${whole(it.mem_mb)} MB` : ""), it.gpu !== null && it.gpu >= 0 && meter("GPU", it.gpu, 90),
+    meter("CPU", it.cpu, tooMuch(it)), meter("Memory", it.mem, tooMuch(it), it.mem_mb ? `${whole(it.mem_mb)} MB` : ""),
+    it.gpu !== null && it.gpu >= 0 && meter("GPU", it.gpu, tooMuch(it)),
     it.mode && facts([["Scheduler mode", badge(`mode-${it.mode.toLowerCase()}`, it.mode.toLowerCase())], ["Emergency ticks", whole(it.emergency_ticks)]])));
 
 const counters = (it) => {

@@ -51,7 +51,7 @@ export function meter(label, value, mark, detail = "") {
   const kind = isKnown && value >= mark ? "over" : "used";
   return h("div", { class: "meter" },
     h("div", { class: "meter-head" }, h("span", {}, label), h("span", {}, text, detail && h("span", { class: "quiet" }, ` ${detail}`))),
-    bar([[kind, isKnown ? value : 0]], 100, "marked"));
+    bar([[kind, isKnown ? value : 0]], 100));
 }
 
 export const empty = (...text) => h("p", { class: "empty" }, text);

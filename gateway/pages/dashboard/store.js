@@ -4,7 +4,7 @@ import { follow, recent } from "./stream.js";
 
 const STATS_MS = 2000;
 const FLEET_MS = 2000;
-// A large fleet is read less often: at most so many nodes a second.
+// A large fleet is read less often, whatever happens in it: at most so many nodes a second.
 const NODES_PER_S = 1000;
 const PAGE = 500;
 const EVENTS_KEPT = 500;
@@ -48,8 +48,9 @@ export class Store extends EventTarget {
     this.#failed.clear();
     this.#hasStream = false;
     this.connection = { state: "connecting", why: "" };
-    this.#repeat("stats", () => STATS_MS, () => this.#readStats(signal), signal);
-    this.#repeat("fleet", () => Math.max(FLEET_MS, (1000 * (this.fleet?.length ?? 0)) / NODES_PER_S), () => this.#readFleet(signal), signal);
+    const fleetRestMs = () => (1000 * (this.fleet?.length ?? 0)) / NODES_PER_S;
+    this.#repeat("stats", { pauseMs: STATS_MS, restMs: () => 0 }, () => this.#readStats(signal), signal);
+    this.#repeat("fleet", { pauseMs: FLEET_MS, restMs: fleetRestMs }, () => this.#readFleet(signal), signal);
     this.#followEvents(signal);
   }
 
@@ -58,7 +59,8 @@ export class Store extends EventTarget {
     this.refresh();
   }
 
-  async #repeat(name, pause, read, signal) {
+  // Reads, and again after a pause, which a wake ends; but never before the rest after the last reading is over.
+  async #repeat(name, { pauseMs, restMs }, read, signal) {
     while (!signal.aborted) {
       try {
         await read();
@@ -68,9 +70,13 @@ export class Store extends EventTarget {
         this.#note(name, problem);
       }
       if (signal.aborted) return;
+      const rested = performance.now() + restMs();
       await new Promise((resolve) => {
-        const timer = setTimeout(resolve, pause());
-        this.#wakes.set(name, () => { clearTimeout(timer); resolve(); });
+        let timer = setTimeout(resolve, Math.max(pauseMs, restMs()));
+        this.#wakes.set(name, () => {
+          clearTimeout(timer);
+          timer = setTimeout(resolve, signal.aborted ? 0 : Math.max(0, rested - performance.now()));
+        });
       });
     }
   }
@@ -127,7 +133,7 @@ export class Store extends EventTarget {
     if (!event.type.startsWith("job_")) this.#soon ??= setTimeout(() => { this.#soon = null; this.refresh(); }, 250);
   }
 
-  // Reads nodes and numbers now.
+  // Reads nodes and numbers now, or as soon as may be.
   refresh() {
     for (const wake of this.#wakes.values()) wake();
   }

@@ -8,6 +8,8 @@ use lockless_client::backend::EmbeddedSettings;
 
 const EVERY_MS: u64 = 5000;
 const MEMORY_MB: u32 = 256;
+/// The module's memory ends at 4 GiB, and a save needs room for the state beside what it is made of, which may be a quarter above the limit.
+const MEMORY_MB_MAX: i64 = 1536;
 const MIB: u32 = 1 << 20;
 
 /// Without Redis.
@@ -21,9 +23,9 @@ pub struct Embedded {
     /// The time between two saves of what changed
     #[arg(long = "state-every-ms", env = "LOCKLESS_STATE_EVERY_MS", requires = "state", default_value_t = EVERY_MS, value_parser = clap::value_parser!(u64).range(100..=600_000), value_name = "MS")]
     pub every_ms: u64,
-    /// The memory that nodes, jobs and events may take. Beyond it no new work is taken in; the process takes two to four
-    /// times as much
-    #[arg(long = "embedded-memory-mb", env = "LOCKLESS_EMBEDDED_MEMORY_MB", default_value_t = MEMORY_MB, value_parser = clap::value_parser!(u32).range(8..=3072), value_name = "MB")]
+    /// The memory that nodes, jobs and events may take, at most 1536: a save makes the state in the same 4 GiB. Beyond it
+    /// no new work is taken in; the process takes two to four times as much
+    #[arg(long = "embedded-memory-mb", env = "LOCKLESS_EMBEDDED_MEMORY_MB", default_value_t = MEMORY_MB, value_parser = clap::value_parser!(u32).range(8..=MEMORY_MB_MAX), value_name = "MB")]
     pub memory_mb: u32,
 }
 

@@ -23,7 +23,7 @@ const BUDGET: &str = "its functions say what they spend";
 const SPENT: &str = "work within one instruction counts against the budget";
 
 /// All changes, in the order they are made.
-pub(super) const EDITS: [Edit; 26] = [
+pub(super) const EDITS: [Edit; 44] = [
     edit(
         "luaconf.h",
         "64-bit integers, defined conversions, errors through the host",
@@ -184,6 +184,114 @@ pub(super) const EDITS: [Edit; 26] = [
         SPENT,
         "  while (n-- > 0)\n    luaL_addlstring(&b, s, l);\n",
         "  if (n > 0) spend(n);\n  while (n-- > 0)\n    luaL_addlstring(&b, s, l);\n",
+    ),
+    edit(
+        "ltablib.c",
+        SPENT,
+        "  for (i=1; i <= n; i++) {\n    lua_pushvalue(L, 2);  /* function */\n",
+        "  for (i=1; i <= n; i++) {\n    spend(1);\n    lua_pushvalue(L, 2);  /* function */\n",
+    ),
+    edit(
+        "ltablib.c",
+        SPENT,
+        "  while (lua_next(L, 1)) {\n    lua_pushvalue(L, 2);  /* function */\n",
+        "  while (lua_next(L, 1)) {\n    spend(1);\n    lua_pushvalue(L, 2);  /* function */\n",
+    ),
+    edit(
+        "ltablib.c",
+        SPENT,
+        "  while (lua_next(L, 1)) {\n    lua_pop(L, 1);  /* remove value */\n",
+        "  while (lua_next(L, 1)) {\n    spend(1);\n    lua_pop(L, 1);  /* remove value */\n",
+    ),
+    edit(
+        "ltablib.c",
+        SPENT,
+        "static void addfield (lua_State *L, luaL_Buffer *b, int i) {\n",
+        "static void addfield (lua_State *L, luaL_Buffer *b, int i) {\n  spend(1);\n",
+    ),
+    edit(
+        "ltable.c",
+        BUDGET,
+        "#include \"ltable.h\"\n",
+        "#include \"ltable.h\"\n#include \"budget.h\"\n",
+    ),
+    edit(
+        "ltable.c",
+        "empty places that `next` passes over count against the budget, a few of them as one instruction",
+        "  int i = findindex(L, t, key);  /* find original element */\n",
+        "  int i = findindex(L, t, key);  /* find original element */\n  int first = i + 1;\n",
+    ),
+    edit(
+        "ltable.c",
+        SPENT,
+        "      setnvalue(key, cast_num(i+1));\n",
+        "      spend((i - first) >> 2);\n      setnvalue(key, cast_num(i+1));\n",
+    ),
+    edit(
+        "ltable.c",
+        SPENT,
+        "      setobj2s(L, key, key2tval(gnode(t, i)));\n",
+        "      spend((i + t->sizearray - first) >> 2);\n      setobj2s(L, key, key2tval(gnode(t, i)));\n",
+    ),
+    edit(
+        "ltable.c",
+        SPENT,
+        "  return 0;  /* no more elements */\n",
+        "  spend((i + t->sizearray - first) >> 2);\n  return 0;  /* no more elements */\n",
+    ),
+    edit(
+        "ltable.c",
+        SPENT,
+        "      while (!ttisnil(luaH_getnum(t, i))) i++;\n",
+        "      while (!ttisnil(luaH_getnum(t, i))) i++;\n      spend(i);\n",
+    ),
+    edit(
+        "lbaselib.c",
+        BUDGET,
+        "#include \"lualib.h\"\n",
+        "#include \"lualib.h\"\n#include \"budget.h\"\n",
+    ),
+    edit(
+        "lbaselib.c",
+        SPENT,
+        "    n = strtoul(s1, &s2, base);\n",
+        "    spend((long long)(strlen(s1) >> 2));\n    n = strtoul(s1, &s2, base);\n",
+    ),
+    edit(
+        "lbaselib.c",
+        SPENT,
+        "  lua_rawgeti(L, 1, i);  /* push arg[i] (avoiding overflow problems) */\n",
+        "  spend(n);\n  lua_rawgeti(L, 1, i);  /* push arg[i] (avoiding overflow problems) */\n",
+    ),
+    edit(
+        "lobject.c",
+        BUDGET,
+        "#include \"lvm.h\"\n",
+        "#include \"lvm.h\"\n#include \"budget.h\"\n",
+    ),
+    edit(
+        "lobject.c",
+        SPENT,
+        "  *result = lua_str2number(s, &endptr);\n",
+        "  spend((long long)(strlen(s) >> 2));\n  *result = lua_str2number(s, &endptr);\n",
+    ),
+    edit(
+        "lvm.c",
+        SPENT,
+        "        for (j = 0; j < b; j++) {\n          if (j < n) {\n",
+        "        spend(b >> 2);\n        for (j = 0; j < b; j++) {\n          if (j < n) {\n",
+    ),
+    edit(
+        "lstrlib.c",
+        SPENT,
+        "  luaL_checkstack(L, n, \"string slice too long\");\n",
+        "  luaL_checkstack(L, n, \"string slice too long\");\n  spend(n >> 2);\n",
+    ),
+    edit(
+        "lstrlib.c",
+        SPENT,
+        "  if (find && (lua_toboolean(L, 4) ||  /* explicit request? */\n",
+        "  spend((long long)(l2 >> 6));\n  if (find && (lua_toboolean(L, 4) ||  /* explicit request? */\n",
     ),
 ];
 

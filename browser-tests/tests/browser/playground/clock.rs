@@ -23,12 +23,9 @@ fn the_clock_can_be_paused_stepped_and_sped_up() {
 
     browser.click("#play");
     assert_eq!(browser.wait_for("#play"), "Play");
-    // A frame may still be on its way; after two that are alike the clock stands.
-    let stands = browser.until("it stands", || {
-        let before = (tenths(&browser), calls(&browser));
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        (before == (tenths(&browser), calls(&browser))).then_some(before)
-    });
+    // A frame from before may still be on its way.
+    browser.wait_for("#time[data-playing=false]");
+    let stands = (tenths(&browser), calls(&browser));
 
     browser.click("#step");
     browser.until("a step makes a call", || {

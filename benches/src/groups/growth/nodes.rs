@@ -159,6 +159,7 @@ fn at_size(context: &Context, size: usize) -> Result<Vec<Vec<f64>>, Error> {
     let seed_calls = if size < SEED_SLOW_NODES { 4 } else { 1 };
     let pace = Pace {
         rounds: context.effort.pick(2, 21, 101),
+        rounds_min: context.effort.rounds_min(),
         budget: Duration::from_millis(context.effort.pick(500, 2_000, 20_000)),
     };
     let measure = |side| match side {

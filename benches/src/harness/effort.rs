@@ -29,8 +29,14 @@ impl Effort {
     pub fn pace(self) -> Pace {
         Pace {
             rounds: self.pick(2, 61, 401),
+            rounds_min: self.rounds_min(),
             budget: Duration::from_millis(self.pick(500, 2_500, 20_000)),
         }
+    }
+
+    /// Rounds that are measured whatever they take: with fewer than seven, quartiles say little.
+    pub fn rounds_min(self) -> usize {
+        self.pick(1, 3, 7)
     }
 
     /// Its name.

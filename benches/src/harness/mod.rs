@@ -103,12 +103,18 @@ pub fn run(
 ) -> Result<(), Error> {
     let commit = commit(&context.repository);
     let machine = Machine::here();
+    // Once, because later groups would find the load of those before them.
+    let load_at_begin = load();
+    if machine.is_busy(load_at_begin) {
+        context.say(&format!(
+            "The machine is busy (load {load_at_begin:.1}); the figures will be less sharp."
+        ));
+    }
     let mut failures = Vec::new();
     let mut fresh = Vec::new();
     let mut is_interrupted = false;
     for (place, group) in groups.iter().enumerate() {
         let began = Instant::now();
-        let load_at_begin = load();
         context.say(&format!(
             "\n[{}/{}] {}: {}",
             place + 1,

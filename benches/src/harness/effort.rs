@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::rounds::Pace;
 
+/// A little less than the three minutes that a quick run may take.
+const QUICK_TIME: Duration = Duration::from_secs(150);
+
 /// How much a run measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
@@ -23,6 +26,11 @@ impl Effort {
             Effort::Quick => quick,
             Effort::Full => full,
         }
+    }
+
+    /// No group and no peer begins after this time; what is under way then has some seconds to end.
+    pub fn time_in_all(self) -> Option<Duration> {
+        self.pick(None, Some(QUICK_TIME), None)
     }
 
     /// How a comparison is repeated.

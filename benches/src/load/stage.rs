@@ -13,6 +13,9 @@ use crate::cell::ROOT;
 use crate::link::Link;
 use crate::{Error, failed};
 
+/// So many jobs before a run that is counted, on average.
+const WARM_UP_JOBS_PER_CALLER: usize = 4;
+
 /// Cells whose nodes are registered anew before each run, and audited after it.
 pub struct Stage {
     connection: Box<dyn ConnectionLike>,
@@ -74,7 +77,7 @@ impl Stage {
         Ok(ran)
     }
 
-    /// The same, and what it cost the server.
+    /// The same, and what it cost the server. The callers are warm, as the workers of a peer are: each session has its pool.
     pub fn run_counted(
         &mut self,
         runtime: &Runtime,
@@ -85,6 +88,8 @@ impl Stage {
         link: &mut Link,
     ) -> Result<(Ran, Spent), Error> {
         self.prepare()?;
+        let warm_up = Until::Count(WARM_UP_JOBS_PER_CALLER * callers);
+        runtime.block_on(run(door, &self.fleets, callers, Work::WholeJob, warm_up))?;
         let before = Spent::begin(link)?;
         let ran = runtime.block_on(run(door, &self.fleets, callers, work, until))?;
         let spent = Spent::since(before, link)?;

@@ -2,6 +2,7 @@
 
 mod bullmq;
 mod others;
+mod theirs;
 
 use lockless_functions::LIBRARY;
 use tokio::runtime::Runtime;
@@ -24,13 +25,31 @@ const DIFFERENCES: &str = include_str!("differences.md");
 pub(super) fn run(context: &mut Context) -> Result<GroupResult, Error> {
     let mut result = GroupResult::default();
     let mut ours = Ours::start()?;
-    match installed(context, &BULLMQ) {
-        Ok(there) => bullmq::run(context, &mut ours, &there, &mut result)?,
-        Err(missing) => result.lacks(BULLMQ.name, missing),
-    }
-    others::run(context, &mut ours, &mut result)?;
+    let found = installed(context, &BULLMQ);
+    let measured = match &found {
+        Ok(there) => bullmq::run(context, &mut ours, there, &mut result),
+        Err(_) => Ok(()),
+    };
+    named(&mut result, BULLMQ.name, measured)?;
+    others::run(context, &mut ours, found, &mut result)?;
     result.remarks.push(DIFFERENCES.trim().to_owned());
     Ok(result)
+}
+
+/// A peer that fails is named with the reason, and the others are measured.
+fn named<T>(
+    result: &mut GroupResult,
+    name: &str,
+    outcome: Result<T, Error>,
+) -> Result<Option<T>, Error> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(reason) => {
+            result.lacks(name, reason);
+            Ok(None)
+        }
+    }
 }
 
 /// A peer that can be started. A quick run installs only what takes seconds.
@@ -71,20 +90,22 @@ impl Ours {
         })
     }
 
-    /// So many callers that do this until then, and what it cost the server.
-    fn run(&mut self, callers: usize, work: Work, until: Until) -> Result<(Ran, Spent), Error> {
+    /// So many callers that do this so often, and what it cost the server.
+    fn run(&mut self, callers: usize, work: Work, count: usize) -> Result<(Ran, Spent), Error> {
         self.stage.run_counted(
             &self.runtime,
             &self.door,
             callers,
             work,
-            until,
+            Until::Count(count),
             &mut self.link,
         )
     }
 
-    /// The same through another door.
-    fn run_through(&mut self, door: &Door, work: Work, until: Until) -> Result<Ran, Error> {
+    /// Whole jobs through another door.
+    fn run_through(&mut self, door: &Door, count: usize) -> Result<Ran, Error> {
+        let until = Until::Count(count);
+        let work = Work::WholeJob;
         self.stage.run(&self.runtime, door, CALLERS, work, until)
     }
 }

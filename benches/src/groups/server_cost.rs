@@ -2,7 +2,7 @@
 
 use lockless_functions::LIBRARY;
 
-use crate::cell::{Cell, fcall};
+use crate::cell::Cell;
 use crate::harness::Context;
 use crate::link::Server;
 use crate::results::{Bar, Figure, GroupResult, Plot, Table, Target};
@@ -69,18 +69,13 @@ fn payloads(
     result: &mut GroupResult,
 ) -> Result<(), Error> {
     let kib = format!(r#"{{"text":"{}"}}"#, "x".repeat(1024 - 11));
-    let mut nothing = server.link()?;
+    let mut nothing = seed::Nothing::new(server)?;
     let mut small = Cell::plain(server, NODES)?.with_payload("{}");
     let mut large = Cell::plain(server, NODES)?.with_payload(&kib);
-    let nothings = vec![fcall("seed_nothing", &[""]); 3 * CALLS];
     let measured = context.in_turn("whole jobs", 3, |side| match side {
         0 => small.job_cost(CALLS),
         1 => large.job_cost(CALLS),
-        _ => {
-            nothing.begin()?;
-            nothing.all(&nothings)?;
-            Ok(3.0 * nothing.cost_per_fcall()?)
-        }
+        _ => Ok(3.0 * nothing.cost(3 * CALLS)?),
     })?;
     let mut table = Table::comparing(
         "Redis time of a whole job (dispatch + ack + complete)",

@@ -91,6 +91,9 @@ fn section(page: &mut String, group: &Group, kept: &Kept, notes: &Notes) {
     }
     for plot in &kept.result.plots {
         let _ = writeln!(page, "![{}](results/{}.svg)\n", plot.title, plot.file);
+        if !plot.caption.is_empty() {
+            let _ = writeln!(page, "{}\n", plot.caption);
+        }
     }
     for missing in &kept.result.not_available {
         let _ = writeln!(

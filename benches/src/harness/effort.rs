@@ -44,7 +44,7 @@ impl Effort {
 
     /// Rounds that are measured whatever they take: with fewer than seven, quartiles say little.
     pub fn rounds_min(self) -> usize {
-        self.pick(1, 3, 7)
+        self.pick(1, 2, 7)
     }
 
     /// Its name.

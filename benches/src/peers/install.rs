@@ -61,23 +61,29 @@ impl Peer {
 struct Place {
     sources: PathBuf,
     directory: PathBuf,
-    /// What says which versions are wanted; another one is another installation.
-    versions: PathBuf,
+    /// What an installation is made of; when it changes, another one is made.
+    made_of: Vec<PathBuf>,
 }
 
 impl Place {
     fn of(peer: &Peer, repository: &Path) -> Self {
         let peers = repository.join("benches/peers");
-        let (sources, versions) = match peer.kind {
-            Kind::Node => (peers.join(peer.id), "package.json".to_owned()),
-            Kind::Python => (
-                peers.join("python"),
-                format!("requirements/{}.txt", peer.id),
+        let own = peers.join(peer.id);
+        let (sources, made_of) = match peer.kind {
+            Kind::Node => (own.clone(), vec![own.join("package.json")]),
+            Kind::Python => {
+                let python = peers.join("python");
+                let versions = python.join(format!("requirements/{}.txt", peer.id));
+                (python, vec![versions])
+            }
+            // Built, so its source counts as well as its versions.
+            Kind::Cargo => (
+                own.clone(),
+                vec![own.join("Cargo.lock"), own.join("src/main.rs")],
             ),
-            Kind::Cargo => (peers.join(peer.id), "Cargo.lock".to_owned()),
         };
         Place {
-            versions: sources.join(versions),
+            made_of,
             sources,
             directory: repository.join("target/bench-peers").join(peer.id),
         }
@@ -88,10 +94,14 @@ impl Place {
     }
 
     fn wanted(&self) -> Result<String, Error> {
-        fs::read_to_string(&self.versions).map_err(|source| Error::File {
-            path: self.versions.display().to_string(),
-            source,
-        })
+        let mut text = String::new();
+        for path in &self.made_of {
+            text += &fs::read_to_string(path).map_err(|source| Error::File {
+                path: path.display().to_string(),
+                source,
+            })?;
+        }
+        Ok(text)
     }
 
     fn is_ready(&self) -> bool {

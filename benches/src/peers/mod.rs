@@ -47,7 +47,7 @@ pub const PEERS: [Peer; 6] = [
     Peer {
         name: "apalis-redis 1.0.0",
         id: "apalis",
-        setup: "default settings, one worker",
+        setup: "default settings, one worker that looks for jobs every 50 ms (by default it does with its heartbeat, every 30 s)",
         kind: Kind::Cargo,
         concurrencies: &[10, 64],
     },

@@ -24,6 +24,9 @@ const ADDERS: usize = 64;
 /// A worker that finishes nothing for so long has stopped.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Without it a worker that found the queue empty looks again with its next heartbeat, up to 30 s later.
+const POLL: Duration = Duration::from_millis(50);
+
 static WORKERS: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -132,7 +135,7 @@ fn start(connection: &ConnectionManager, concurrency: usize) -> Running {
     // A name is taken for as long as the worker that had it is not given up for dead.
     let name = format!("worker-{}", WORKERS.fetch_add(1, Ordering::Relaxed));
     let worker = WorkerBuilder::new(name)
-        .backend(RedisStorage::new(connection.clone()))
+        .backend(RedisStorage::new(connection.clone()).poll_with_interval(POLL))
         .concurrency(concurrency)
         .build(job);
     let task = tokio::spawn(worker.run()).abort_handle();

@@ -9,7 +9,7 @@ use lockless_servers::debian;
 use tokio::runtime::Runtime;
 
 use crate::cell::ROOT;
-use crate::harness::{Context, Effort};
+use crate::harness::{Context, Effort, interrupt};
 use crate::http::Connection;
 use crate::link::Server;
 use crate::processes::Gateway;
@@ -28,7 +28,11 @@ pub(super) fn run(context: &mut Context) -> Result<GroupResult, Error> {
         Ok(()) => result
             .tables
             .push(beside_webdis::run(context, &mut server, &gateway)?),
-        Err(missing) => result.lacks("webdis", missing),
+        // An installation that Ctrl-C ended is no reason to go on.
+        Err(missing) => {
+            interrupt::check()?;
+            result.lacks("webdis", missing);
+        }
     }
     drop(gateway);
     let gateway = Gateway::start(server.port(), &[ROOT])?;

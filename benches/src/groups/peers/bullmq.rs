@@ -79,7 +79,7 @@ fn redis_time(
             Way::ManyAtATime(_) => (CALLERS, many),
         };
         let spent = match (side % 2, ways[side / 2]) {
-            (0, _) => ours.run(callers, Work::WholeJob, jobs)?.1.per(jobs),
+            (0, _) => ours.cost(callers, jobs)?,
             (_, Way::OneByOne) => theirs.cost_one_by_one(jobs)?,
             (_, Way::ManyAtATime(keep)) => {
                 let setup = Setup {
@@ -181,9 +181,9 @@ fn speed(
     let mut oversold = [0; 3];
     let measured = context.in_turn("jobs per second", 5, |side| {
         let ran = match side {
-            0 => ours.run(CALLERS, Work::Place, jobs)?.0,
-            1 => ours.run(CALLERS, Work::WholeJob, jobs)?.0,
-            2 => ours.run_through(&through_gateway, jobs)?,
+            0 => ours.rate(Work::Place, jobs)?,
+            1 => ours.rate(Work::WholeJob, jobs)?,
+            2 => ours.rate_through(&through_gateway, jobs)?,
             3 => return Definition::Flow.rate(theirs, jobs, best[0]),
             _ => return Definition::Backlog.rate(theirs, jobs, best[1]),
         };

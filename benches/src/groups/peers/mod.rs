@@ -90,20 +90,28 @@ impl Ours {
         })
     }
 
-    /// So many callers that do this so often, and what it cost the server.
-    fn run(&mut self, callers: usize, work: Work, count: usize) -> Result<(Ran, Spent), Error> {
-        self.stage.run_counted(
+    /// What so many whole jobs of so many callers cost the server, per job. They are warm, as a peer's workers are for the same.
+    fn cost(&mut self, callers: usize, count: usize) -> Result<Spent, Error> {
+        let (_, spent) = self.stage.run_counted(
             &self.runtime,
             &self.door,
             callers,
-            work,
+            Work::WholeJob,
             Until::Count(count),
             &mut self.link,
-        )
+        )?;
+        Ok(spent.per(count))
     }
 
-    /// Whole jobs through another door.
-    fn run_through(&mut self, door: &Door, count: usize) -> Result<Ran, Error> {
+    /// How fast this is done so often, in a cell that was empty before, as a peer's queue is.
+    fn rate(&mut self, work: Work, count: usize) -> Result<Ran, Error> {
+        let until = Until::Count(count);
+        self.stage
+            .run(&self.runtime, &self.door, CALLERS, work, until)
+    }
+
+    /// The same for whole jobs through another door.
+    fn rate_through(&mut self, door: &Door, count: usize) -> Result<Ran, Error> {
         let until = Until::Count(count);
         let work = Work::WholeJob;
         self.stage.run(&self.runtime, door, CALLERS, work, until)

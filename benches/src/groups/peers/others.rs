@@ -117,9 +117,9 @@ fn beside(
     };
     let measure = |side| {
         if side == 0 {
-            let (ran, spent) = ours.run(CALLERS, Work::WholeJob, jobs)?;
-            beside.our_us.push(spent.cpu_us / ran.count as f64);
+            let ran = ours.rate(Work::WholeJob, jobs)?;
             beside.our_per_second.push(ran.per_second());
+            beside.our_us.push(ours.cost(CALLERS, jobs)?.cpu_us);
         } else {
             let (rate, enqueue) = theirs.rate_of_backlog(jobs, setup)?;
             beside.enqueue_us.push(enqueue.cpu_us);

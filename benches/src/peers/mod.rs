@@ -38,7 +38,7 @@ pub const BULLMQ: Peer = Peer {
     id: "bullmq",
     setup: "ioredis 6.0.0, one worker in a process of its own, finished jobs kept",
     kind: Kind::Node,
-    concurrencies: &[32, 64, 128],
+    concurrencies: &[32, 64, 128, 256],
 };
 
 /// All of them.

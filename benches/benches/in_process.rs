@@ -2,12 +2,19 @@
 
 use std::hint::black_box;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use lockless_functions::{LIBRARY, bundle};
 use lockless_lua_tests::{Error, Host, InProcess, Reply, Wasm};
 
 const CELL: &[u8] = b"bench:{in_process}";
+/// Time that passes with each job. Records of finished jobs are kept for ten minutes, so some thousands of them are there at a time, and
+/// not all that were ever made.
+const JOB_MS: u64 = 100;
+/// So many jobs, and the nodes say that they are there: well within the 30 s for which a heartbeat is good.
+const JOBS_PER_BEAT: usize = 200;
+const NODES: usize = 100;
 
 fn bundling(criterion: &mut Criterion) {
     let functions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions");
@@ -21,10 +28,21 @@ fn fcall(host: &mut dyn Host, function: &str, args: &[&str]) -> Result<Reply, Er
     host.fcall(function, &[CELL], &args)
 }
 
-fn register_100_nodes(host: &mut dyn Host) -> Result<(), Error> {
-    for node in 0..100 {
+fn register_nodes(host: &mut dyn Host) -> Result<(), Error> {
+    for node in 0..NODES {
         let node = format!("node-{node}");
         fcall(host, "lockless_register", &[&node, "4", "PAIR", "en", "zh"])?;
+    }
+    Ok(())
+}
+
+/// Lets time pass before the job of this number.
+fn pass_time(host: &mut dyn Host, job: usize) -> Result<(), Error> {
+    host.pass_time(JOB_MS)?;
+    if job.is_multiple_of(JOBS_PER_BEAT) {
+        for node in 0..NODES {
+            fcall(host, "lockless_heartbeat", &[&format!("node-{node}")])?;
+        }
     }
     Ok(())
 }
@@ -48,15 +66,29 @@ fn one_job(host: &mut dyn Host) -> Result<Reply, Error> {
 }
 
 fn a_job(criterion: &mut Criterion, name: &str, host: Result<impl Host, Error>) {
-    let ready = host.and_then(|mut host| register_100_nodes(&mut host).map(|()| host));
+    let ready = host.and_then(|mut host| register_nodes(&mut host).map(|()| host));
     let mut host = match ready {
         Ok(host) => host,
         Err(error) => panic!("the host did not start: {error}"),
     };
+    let mut job = 0;
     criterion.bench_function(name, |bencher| {
-        bencher.iter(|| match one_job(&mut host) {
-            Ok(Reply::Status(status)) => black_box(status),
-            other => panic!("the job did not complete: {other:?}"),
+        bencher.iter_custom(|jobs| {
+            let mut spent = Duration::ZERO;
+            for _ in 0..jobs {
+                job += 1;
+                if let Err(error) = pass_time(&mut host, job) {
+                    panic!("time did not pass: {error}");
+                }
+                let begin = Instant::now();
+                let done = one_job(&mut host);
+                spent += begin.elapsed();
+                assert!(
+                    matches!(black_box(&done), Ok(Reply::Status(_))),
+                    "the job did not complete: {done:?}"
+                );
+            }
+            spent
         });
     });
 }

@@ -110,11 +110,6 @@ impl Cell {
         set_defaults(&mut self.link)
     }
 
-    /// Back to default settings.
-    pub fn set_defaults(&mut self) -> Result<(), Error> {
-        set_defaults(&mut self.link)
-    }
-
     /// Takes the records of ended jobs away.
     pub fn forget(&mut self, jobs: &[Granted]) -> Result<(), Error> {
         let keys: Vec<String> = jobs

@@ -6,7 +6,7 @@
 //!
 //! [`link`] talks to a private server and reads its own account of time (or, with [`callgrind`], of instructions), [`cell`] prepares cells and
 //! runs batches of calls, [`steps`] are the calls whose cost is measured, [`seed`] and [`native`] are what they are compared with.
-//! [`processes`] and [`http`] start and ask a gateway.
+//! [`processes`] and [`http`] start and ask a gateway, [`webdis`] is what it is compared with.
 
 pub mod against;
 pub mod callgrind;
@@ -26,5 +26,6 @@ pub mod results;
 pub mod rounds;
 pub mod seed;
 pub mod steps;
+pub mod webdis;
 
 pub use error::{Error, failed};

@@ -186,6 +186,17 @@ impl Link {
             .ok_or_else(|| Error::unexpected("INFO commandstats", &info))
     }
 
+    /// How many FCALLs ended with an error since the beginning; at least one must have been made.
+    pub fn failed_fcalls(&mut self) -> Result<f64, Error> {
+        let info = self.info("commandstats")?;
+        info.lines()
+            .find_map(|line| line.strip_prefix("cmdstat_fcall:"))
+            .and_then(|fcall| {
+                Some(field(fcall, "failed_calls=")? + field(fcall, "rejected_calls=")?)
+            })
+            .ok_or_else(|| Error::unexpected("INFO commandstats", &info))
+    }
+
     /// Microseconds that the server spent on commands of all kinds since the beginning, but for those that measure.
     pub fn micros_of_all(&mut self) -> Result<Cost, Error> {
         let info = self.info("commandstats")?;

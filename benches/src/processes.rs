@@ -1,11 +1,11 @@
-//! The gateway and webdis, as processes.
+//! The gateway as a process, and what all processes have in common.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Parser;
 use tokio::runtime::Runtime;
@@ -34,7 +34,7 @@ pub fn free_port() -> Result<u16, Error> {
 }
 
 /// A process that ends when it is dropped.
-struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -109,47 +109,5 @@ impl Gateway {
             .and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
         kib.map(|kib| kib / 1024.0)
             .ok_or_else(|| Error::unexpected(path, &status))
-    }
-}
-
-/// webdis as Debian sets it up, but for ports and log.
-pub struct Webdis {
-    _process: Process,
-    _dir: tempfile::TempDir,
-    /// Its port on this machine.
-    pub port: u16,
-}
-
-impl Webdis {
-    /// Starts it and waits until it listens.
-    pub fn start(redis_port: u16) -> Result<Self, Error> {
-        let port = free_port()?;
-        let dir = tempfile::tempdir().map_err(failed("a directory"))?;
-        let settings = format!(
-            r#"{{"redis_host":"127.0.0.1","redis_port":{redis_port},"http_host":"127.0.0.1","http_port":{port},"threads":2,"daemonize":false,"database":0,"verbosity":0,"logfile":"{}"}}"#,
-            dir.path().join("log").display()
-        );
-        let file = dir.path().join("webdis.json");
-        fs::write(&file, settings).map_err(failed("webdis's settings"))?;
-        let mut command = Command::new("webdis");
-        command
-            .arg(&file)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let child = lockless_servers::launch(command)
-            .map_err(failed("webdis (Debian: apt-get install webdis)"))?;
-        let process = Process(child);
-        let begin = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            if begin.elapsed() > Duration::from_secs(10) {
-                return Err(Error::unexpected("webdis", &"nothing"));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(Self {
-            _process: process,
-            _dir: dir,
-            port,
-        })
     }
 }

@@ -8,15 +8,14 @@ use crate::harness::interrupt;
 /// Microseconds of server time, or instructions where the server counts those.
 pub type Cost = f64;
 
-/// Rounds that are measured whatever they take.
-const ROUNDS_MIN: usize = 3;
-
 /// How often a comparison is repeated.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Not more rounds than this.
     pub rounds: usize,
-    /// No further round after this time, but for the first few.
+    /// So many, whatever they take.
+    pub rounds_min: usize,
+    /// No further round after this time.
     pub budget: Duration,
 }
 
@@ -41,7 +40,8 @@ pub fn median(values: &[f64]) -> f64 {
     crate::results::Spread::of(values).median
 }
 
-/// Measures every side in every round, beginning with another one each time; the first round warms up and is left out.
+/// Measures every side in every round; the first round warms up and is left out. The order is turned round in every other round and
+/// begins elsewhere every two, so that no side always comes first, and none always after the same one.
 pub fn in_turn(
     pace: Pace,
     sides: usize,
@@ -51,13 +51,15 @@ pub fn in_turn(
     let mut values = vec![Vec::with_capacity(pace.rounds); sides];
     let began = Instant::now();
     for round in 0..=pace.rounds {
-        if round > ROUNDS_MIN && began.elapsed() > pace.budget {
+        if round > pace.rounds_min && began.elapsed() > pace.budget {
             break;
         }
         watch(round);
         for step in 0..sides {
             interrupt::check()?;
-            let side = (round + step) % sides;
+            let place = (round / 2 + step) % sides;
+            let is_turned = round % 2 == 1;
+            let side = if is_turned { sides - 1 - place } else { place };
             let value = measure(side)?;
             if round > 0 {
                 values[side].push(value);
@@ -71,34 +73,43 @@ pub fn in_turn(
 mod tests {
     use super::*;
 
-    #[test]
-    fn sides_take_turns_and_the_first_round_is_left_out() {
+    fn order_of(rounds: usize, sides: usize) -> (Vec<usize>, Measured) {
         let pace = Pace {
-            rounds: 2,
-            budget: Duration::from_secs(60),
+            rounds,
+            rounds_min: rounds,
+            budget: Duration::ZERO,
         };
         let mut order = Vec::new();
-        let measured = in_turn(
-            pace,
-            2,
-            |side| {
-                order.push(side);
-                Ok(order.len() as f64)
-            },
-            |_| {},
-        )
-        .unwrap();
-        assert_eq!(order, [0, 1, 1, 0, 0, 1]);
-        assert_eq!(measured.0, [[4.0, 5.0], [3.0, 6.0]]);
+        let measure = |side| {
+            order.push(side);
+            Ok(order.len() as f64)
+        };
+        let measured = in_turn(pace, sides, measure, |_| {}).unwrap();
+        (order, measured)
+    }
+
+    #[test]
+    fn the_first_round_is_left_out() {
+        let (order, measured) = order_of(1, 2);
+        assert_eq!(order, [0, 1, 1, 0]);
+        assert_eq!(measured.0, [[4.0], [3.0]]);
+    }
+
+    #[test]
+    fn the_order_is_turned_round_and_begins_elsewhere() {
+        let (order, _) = order_of(3, 3);
+        let rounds: Vec<&[usize]> = order.chunks(3).collect();
+        assert_eq!(rounds, [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]]);
     }
 
     #[test]
     fn no_round_begins_after_the_budget_but_for_the_first_few() {
         let pace = Pace {
             rounds: 1000,
+            rounds_min: 7,
             budget: Duration::ZERO,
         };
         let measured = in_turn(pace, 1, |_| Ok(1.0), |_| {}).unwrap();
-        assert_eq!(measured.side(0).len(), ROUNDS_MIN);
+        assert_eq!(measured.side(0).len(), 7);
     }
 }

@@ -18,6 +18,13 @@ local function register_node(keys, argv)
   return 'OK'
 end
 
+-- node_id online load
+local function heartbeat(keys, argv)
+  redis.call('HSET', keys[1] .. ':node:info:' .. argv[1], 'online', argv[2], 'last_heartbeat_ts',
+    tostring(redis.call('TIME')[1]), 'cap_json', argv[3])
+  return 'OK'
+end
+
 -- session_id src tgt payload
 local function dispatch_task(keys, argv)
   local root = keys[1]
@@ -64,6 +71,7 @@ local function complete_task(keys, argv)
 end
 
 redis.register_function('seed_register_node', register_node)
+redis.register_function('seed_heartbeat', heartbeat)
 redis.register_function('seed_dispatch_task', dispatch_task)
 redis.register_function('seed_complete_task', complete_task)
 -- What any FCALL costs.

@@ -12,12 +12,15 @@ pub const LIBRARY: &str = include_str!("seed.lua");
 
 const MAX_JOBS: &str = "4";
 const POOL: &str = "general";
+/// What a node says of itself with a heartbeat, as much as ours says.
+const LOAD: &str = r#"{"cpu":12.5,"gpu":-1,"mem":40,"jobs":0}"#;
 
 /// A cell that the minimal spec's scripts schedule, part of its nodes full.
 pub struct SeedCell {
     link: Link,
     full: Vec<String>,
     calls: usize,
+    holes: usize,
 }
 
 impl SeedCell {
@@ -42,6 +45,7 @@ impl SeedCell {
             link,
             full: order,
             calls: 0,
+            holes: 0,
         })
     }
 
@@ -68,8 +72,10 @@ impl SeedCell {
     /// The same when each dispatch finds one slot free on one of the full nodes, each in turn from all over the set.
     pub fn dispatch_cost_with_holes(&mut self, calls: usize) -> Result<Cost, Error> {
         let mut commands = Vec::with_capacity(2 * calls);
-        for call in 0..calls {
-            let hole = (2 * call + 1) * self.full.len() / (2 * calls);
+        for _ in 0..calls {
+            // About the golden section further each time, so that few calls are already spread over the whole set.
+            self.holes += 1;
+            let hole = self.holes * 619 % 1000 * self.full.len() / 1000;
             commands.push(slots(&self.full[hole], -1));
             commands.push(self.dispatch());
         }
@@ -79,6 +85,37 @@ impl SeedCell {
         let grants: Vec<Value> = replies.into_iter().skip(1).step_by(2).collect();
         granted(grants)?;
         Ok(cost)
+    }
+
+    /// Server time per heartbeat of these nodes.
+    pub fn heartbeat_cost(&mut self, names: &[String]) -> Result<Cost, Error> {
+        let beat = |name: &String| fcall("seed_heartbeat", &[name.as_str(), "true", LOAD]);
+        let beats: Vec<Cmd> = names.iter().map(beat).collect();
+        self.link.begin()?;
+        self.link.all(&beats)?;
+        self.link.cost_per_fcall()
+    }
+}
+
+/// An empty FCALL: what any function costs.
+pub struct Nothing {
+    link: Link,
+}
+
+impl Nothing {
+    /// On a server that has the scripts.
+    pub fn new(server: &mut Server) -> Result<Self, Error> {
+        Ok(Nothing {
+            link: server.link()?,
+        })
+    }
+
+    /// Server time per call.
+    pub fn cost(&mut self, calls: usize) -> Result<Cost, Error> {
+        let nothings = vec![fcall("seed_nothing", &[""]); calls];
+        self.link.begin()?;
+        self.link.all(&nothings)?;
+        self.link.cost_per_fcall()
     }
 }
 

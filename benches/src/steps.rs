@@ -4,8 +4,9 @@ use redis::Cmd;
 
 use crate::Error;
 use crate::cell::{Cell, PAYLOAD, fcall, granted, labelled_node, node, plain_node};
-use crate::link::{Link, Server};
+use crate::link::Server;
 use crate::rounds::Cost;
+use crate::seed::Nothing;
 
 /// Nodes of each cell.
 pub const NODES: usize = 1000;
@@ -15,7 +16,7 @@ const LABELS: [&str; 8] = [
 
 /// The cells that the figures are taken on.
 pub struct Cells {
-    nothing: Link,
+    nothing: Nothing,
     plain: Cell,
     full: Cell,
     labelled: Cell,
@@ -92,7 +93,7 @@ impl Cells {
             words
         })?;
         Ok(Cells {
-            nothing: server.link()?,
+            nothing: Nothing::new(server)?,
             plain: Cell::plain(server, NODES)?,
             full,
             labelled: Cell::new(server, NODES, |_| labelled_node(12))?,
@@ -102,10 +103,7 @@ impl Cells {
     }
 
     fn nothing(&mut self, calls: usize) -> Result<Cost, Error> {
-        let nothings = vec![fcall("seed_nothing", &[""]); calls];
-        self.nothing.begin()?;
-        self.nothing.all(&nothings)?;
-        self.nothing.cost_per_fcall()
+        self.nothing.cost(calls)
     }
 
     fn dispatch(&mut self, calls: usize, options: &[&str]) -> Result<Cost, Error> {

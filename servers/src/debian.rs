@@ -13,6 +13,18 @@ use crate::Error;
 const POLICY_FILE: &str = "/usr/sbin/policy-rc.d";
 const POLICY: &str = "#!/bin/sh\nexit 101\n";
 
+/// A mirror that is not there, or another installation that does not end, is given up within a minute or two.
+const WITHOUT_WAITING: [&str; 8] = [
+    "-o",
+    "Acquire::http::Timeout=30",
+    "-o",
+    "Acquire::https::Timeout=30",
+    "-o",
+    "Acquire::Retries=1",
+    "-o",
+    "DPkg::Lock::Timeout=60",
+];
+
 /// Two tests may find out at once that something is missing.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -60,6 +72,7 @@ fn apt_get(packages: &str, arguments: &[&str]) -> Result<(), Error> {
         reason,
     };
     let output = Command::new("apt-get")
+        .args(WITHOUT_WAITING)
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .stdin(Stdio::null())

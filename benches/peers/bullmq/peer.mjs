@@ -1,23 +1,87 @@
-// BullMQ as the benches drive it: `node peer.mjs PORT` takes one order per line and answers each with one line.
+// BullMQ as the benches drive it: `node peer.mjs PORT` takes one order per line and answers each with one line, `done SECONDS`.
 //
-//   add COUNT KEEP               puts so many no-op jobs into the queue             -> done SECONDS
-//   work COUNT CONCURRENCY       starts a worker until so many jobs are finished    -> done SECONDS
-//   flow COUNT KEEP CONCURRENCY  both at the same time: from the first add to the last job that is finished
+//   start CONCURRENCY PROCESSES  makes workers ready: one here when PROCESSES is 0, else one in each of so many processes
+//   add COUNT KEEP               puts so many no-op jobs into the queue
+//   drain COUNT                  has the workers run until so many jobs that were put in before are finished
+//   flow COUNT KEEP              puts jobs in while the workers run: from the first add to the last job that is finished
 //   live COUNT KEEP              one job after the other, each of which finds a worker that waits
+//   stop                         closes the workers
 //
 // KEEP is `keep` (BullMQ's default: a finished job's record stays) or `remove` (removeOnComplete).
 
 import readline from "node:readline";
-import { Queue, Worker } from "bullmq";
+import { setTimeout as pause } from "node:timers/promises";
+import { Queue } from "bullmq";
+import { Here, There } from "./crew.mjs";
 
 // As many as the callers that Lockless is measured with.
 const ADDERS = 64;
 // A worker that finishes nothing for so long has stopped.
 const PATIENCE_MS = 30_000;
+// In this time a worker that runs has found the queue empty, and waits.
+const IDLE_MS = 50;
 const PAYLOAD = { text: "hello, world", voice: "b2", speed: 1.0 };
 
-const connection = { host: "127.0.0.1", port: Number(process.argv[2]), maxRetriesPerRequest: null };
+const port = process.argv[2];
+const connection = { host: "127.0.0.1", port: Number(port), maxRetriesPerRequest: null };
 const queue = new Queue("jobs", { connection });
+
+let finished = 0;
+const watcher = { news: () => {}, trouble: () => {} };
+const heard = {
+  finished: (count) => {
+    finished += count;
+    watcher.news();
+  },
+  error: (error) => watcher.trouble(error),
+};
+
+let crew = [];
+let isRunning = false;
+const processes = [];
+
+async function start(concurrency, count) {
+  while (processes.length < count) processes.push(new There(port, heard));
+  crew = count === 0 ? [new Here(port, heard)] : processes.slice(0, count);
+  await Promise.all(crew.map((worker) => worker.start(concurrency)));
+  finished = 0;
+}
+
+async function run() {
+  if (isRunning) return;
+  isRunning = true;
+  await Promise.all(crew.map((worker) => worker.run()));
+}
+
+async function stop() {
+  await Promise.all(crew.map((worker) => worker.stop()));
+  isRunning = false;
+}
+
+// When so many more jobs are finished.
+function until(count) {
+  const goal = finished + count;
+  return new Promise((resolve, reject) => {
+    let seen = finished;
+    const watch = setInterval(() => {
+      if (finished === seen) watcher.trouble(new Error(`it stopped ${goal - finished} jobs before the end`));
+      seen = finished;
+    }, PATIENCE_MS);
+    const end = () => {
+      clearInterval(watch);
+      watcher.news = watcher.trouble = () => {};
+    };
+    watcher.trouble = (error) => {
+      end();
+      reject(error);
+    };
+    watcher.news = () => {
+      if (finished < goal) return;
+      end();
+      resolve(performance.now());
+    };
+  });
+}
 
 async function add(count, keep) {
   const opts = { removeOnComplete: keep === "remove" };
@@ -28,68 +92,50 @@ async function add(count, keep) {
       await queue.add("job", PAYLOAD, opts);
     }
   };
-  const begin = performance.now();
   await Promise.all(Array.from({ length: ADDERS }, adder));
-  return (performance.now() - begin) / 1000;
 }
 
-// Has a worker run until so many jobs are finished. `begun` is called with each job, `ended` with each that is finished.
-function until(count, concurrency, { begun = () => {}, ended = () => {} } = {}) {
-  return new Promise((resolve, reject) => {
-    let finished = 0;
-    const worker = new Worker("jobs", async () => begun(), { connection, concurrency });
-    let seen = 0;
-    const watch = setInterval(() => {
-      if (finished === seen) reject(new Error(`it stopped after ${finished} of ${count} jobs`));
-      seen = finished;
-    }, PATIENCE_MS);
-    worker.on("error", reject);
-    worker.on("failed", (_, error) => reject(error));
-    worker.on("completed", () => {
-      finished += 1;
-      ended();
-      if (finished === count) {
-        clearInterval(watch);
-        const end = performance.now();
-        worker.close().then(() => resolve(end), reject);
-      }
-    });
-  });
-}
-
-// The clock runs from the first job that a worker begins to the last one that is finished, so that neither the worker's
-// start nor its end counts.
-async function work(count, concurrency) {
-  let begin;
-  const end = await until(count, concurrency, { begun: () => (begin ??= performance.now()) });
-  return (end - begin) / 1000;
-}
-
-// The first job also waits for the worker's start, some milliseconds.
-async function flow(count, keep, concurrency) {
+async function drain(count) {
+  const all = until(count);
   const begin = performance.now();
-  const [end] = await Promise.all([until(count, concurrency), add(count, keep)]);
-  return (end - begin) / 1000;
+  await run();
+  return (await all) - begin;
+}
+
+async function flow(count, keep) {
+  await run();
+  await pause(IDLE_MS);
+  const begin = performance.now();
+  const [end] = await Promise.all([until(count), add(count, keep)]);
+  return end - begin;
 }
 
 async function live(count, keep) {
-  let next;
-  const all = until(count, 1, { ended: () => next() });
+  await run();
+  await pause(IDLE_MS);
   const opts = { removeOnComplete: keep === "remove" };
   const begin = performance.now();
   for (let job = 0; job < count; job += 1) {
-    const ended = new Promise((resolve) => (next = resolve));
+    const ended = until(1);
     await queue.add("job", PAYLOAD, opts);
     await ended;
   }
-  return ((await all) - begin) / 1000;
+  return performance.now() - begin;
+}
+
+async function timed(done) {
+  const begin = performance.now();
+  await done;
+  return performance.now() - begin;
 }
 
 const orders = {
-  add: (count, keep) => add(Number(count), keep),
-  work: (count, concurrency) => work(Number(count), Number(concurrency)),
-  flow: (count, keep, concurrency) => flow(Number(count), keep, Number(concurrency)),
+  start: (concurrency, count) => timed(start(Number(concurrency), Number(count))),
+  add: (count, keep) => timed(add(Number(count), keep)),
+  drain: (count) => drain(Number(count)),
+  flow: (count, keep) => flow(Number(count), keep),
   live: (count, keep) => live(Number(count), keep),
+  stop: () => timed(stop()),
 };
 
 await queue.waitUntilReady();
@@ -97,10 +143,9 @@ console.log("ready");
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const [order, ...words] = line.split(" ");
   try {
-    console.log(`done ${await orders[order](...words)}`);
+    console.log(`done ${(await orders[order](...words)) / 1000}`);
   } catch (error) {
     console.log(`failed ${error.message}`);
   }
 }
-await queue.close();
 process.exit(0);

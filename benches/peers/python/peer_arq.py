@@ -7,9 +7,7 @@ from arq import create_pool
 from arq.connections import RedisSettings
 
 import ran
-
-# As many as the callers that Lockless is measured with.
-ADDERS = 64
+from adders import ADDERS
 
 
 async def job(_context, _payload):

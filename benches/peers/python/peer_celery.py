@@ -4,6 +4,7 @@ import os
 
 from celery import Celery
 
+import adders
 import ran
 
 app = Celery("peer_celery", broker=f"redis://127.0.0.1:{os.environ['BENCH_PORT']}/0")
@@ -15,8 +16,7 @@ def job(_payload):
 
 
 def add(_port, count):
-    for _ in range(count):
-        job.delay(ran.PAYLOAD)
+    adders.add_all(count, lambda: job.delay(ran.PAYLOAD))
 
 
 def workers(_port, concurrency):

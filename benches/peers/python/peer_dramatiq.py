@@ -5,6 +5,7 @@ import os
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 
+import adders
 import ran
 
 dramatiq.set_broker(RedisBroker(port=int(os.environ["BENCH_PORT"])))
@@ -16,8 +17,7 @@ def job(_payload):
 
 
 def add(_port, count):
-    for _ in range(count):
-        job.send(ran.PAYLOAD)
+    adders.add_all(count, lambda: job.send(ran.PAYLOAD))
 
 
 def workers(_port, concurrency):

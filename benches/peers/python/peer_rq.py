@@ -3,6 +3,7 @@
 import redis
 import rq
 
+import adders
 import ran
 
 
@@ -12,8 +13,7 @@ def job(_payload):
 
 def add(port, count):
     queue = rq.Queue(connection=redis.Redis(port=int(port)))
-    for _ in range(count):
-        queue.enqueue("peer_rq.job", ran.PAYLOAD)
+    adders.add_all(count, lambda: queue.enqueue("peer_rq.job", ran.PAYLOAD))
 
 
 def workers(port, concurrency):

@@ -8,7 +8,7 @@ use lockless_benches::groups::{GROUPS, find};
 use lockless_benches::harness::{Context, Effort, Group, interrupt, run};
 use lockless_benches::processes::{AS_GATEWAY, be_gateway};
 use lockless_benches::results::Store;
-use lockless_benches::{Error, against};
+use lockless_benches::{Error, against, report};
 
 /// Measure Lockless side by side with what one would use instead, and write RESULTS.md with tables and plots.
 ///
@@ -32,6 +32,10 @@ struct Arguments {
     /// Say which groups there are
     #[arg(long)]
     list: bool,
+
+    /// Measure nothing: write the report anew from what is kept, with what notes.toml says now
+    #[arg(long)]
+    report: bool,
 
     /// Also count the server's instructions per call, with valgrind
     #[arg(long)]
@@ -89,6 +93,9 @@ fn bench(arguments: &Arguments) -> Result<(), Error> {
         (None, _) => context.repository.join("target/bench").join(effort.name()),
     };
     let store = Store::in_directory(&directory)?;
+    if arguments.report {
+        return report::write(GROUPS, &store, &context.repository);
+    }
     run(&groups, &mut context, &store, &command())
 }
 

@@ -57,8 +57,9 @@ pub const GROUPS: &[Group] = &[
         title: "Throughput and latency",
         about: "Real clients at the same time, each with one call under way: FCALLs from a Rust program (`redis`, two multiplexed connections), \
                 HTTP to a gateway, and HTTP to a gateway on a Cluster of three primaries with six cells. 1,000 nodes in all. Placements go on until \
-                no slot is left, so at the end all callers race for the last ones; the callers count what they were given, and after every run \
-                the library's own audit must find nothing.",
+                no slot of their cells is left, so at the end all callers race for the last ones; whole jobs also where callers are many more than slots, so that most \
+                dispatches are refused and tried again. The callers count what they were given, and after every run the library's own audit must find \
+                nothing.",
         is_local: true,
         run: throughput::run,
     },

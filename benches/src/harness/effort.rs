@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::rounds::Pace;
 
+/// A little less than the three minutes that a quick run may take.
+const QUICK_TIME: Duration = Duration::from_secs(150);
+
 /// How much a run measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
@@ -25,12 +28,23 @@ impl Effort {
         }
     }
 
+    /// No group and no peer begins after this time; what is under way then has some seconds to end.
+    pub fn time_in_all(self) -> Option<Duration> {
+        self.pick(None, Some(QUICK_TIME), None)
+    }
+
     /// How a comparison is repeated.
     pub fn pace(self) -> Pace {
         Pace {
             rounds: self.pick(2, 61, 401),
+            rounds_min: self.rounds_min(),
             budget: Duration::from_millis(self.pick(500, 2_500, 20_000)),
         }
+    }
+
+    /// Rounds that are measured whatever they take: with fewer than seven, quartiles say little.
+    pub fn rounds_min(self) -> usize {
+        self.pick(1, 2, 7)
     }
 
     /// Its name.

@@ -40,6 +40,8 @@ pub struct Context {
     pub is_asked_for: bool,
     /// The root of the repository.
     pub repository: PathBuf,
+    /// When a quick run has to come to its end.
+    deadline: Option<Instant>,
     terminal: Terminal,
 }
 
@@ -52,6 +54,7 @@ impl Context {
             with_instructions,
             is_asked_for: false,
             repository: own.parent().unwrap_or(own).to_owned(),
+            deadline: effort.time_in_all().map(|time| Instant::now() + time),
             terminal: Terminal::default(),
         }
     }
@@ -59,6 +62,12 @@ impl Context {
     /// Says what is being done.
     pub fn say(&mut self, what: &str) {
         self.terminal.line(what);
+    }
+
+    /// Whether there is time for more. What is left out must be said by name.
+    pub fn has_time(&self) -> bool {
+        self.deadline
+            .is_none_or(|deadline| Instant::now() < deadline)
     }
 
     /// Adds a figure to a table, and shows it.
@@ -74,7 +83,11 @@ impl Context {
         sides: usize,
         measure: impl FnMut(usize) -> Result<f64, Error>,
     ) -> Result<Measured, Error> {
-        let pace = self.effort.pace();
+        let mut pace = self.effort.pace();
+        if let Some(deadline) = self.deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            pace.budget = pace.budget.min(left);
+        }
         let measured = in_turn(pace, sides, measure, |round| {
             self.terminal
                 .passing(&format!("{what}: round {round} of {}", pace.rounds));
@@ -103,12 +116,23 @@ pub fn run(
 ) -> Result<(), Error> {
     let commit = commit(&context.repository);
     let machine = Machine::here();
+    // Once, because later groups would find the load of those before them.
+    let load_at_begin = load();
+    if machine.is_busy(load_at_begin) {
+        context.say(&format!(
+            "The machine is busy (load {load_at_begin:.1}); the figures will be less sharp."
+        ));
+    }
     let mut failures = Vec::new();
     let mut fresh = Vec::new();
+    let mut left_out = Vec::new();
     let mut is_interrupted = false;
     for (place, group) in groups.iter().enumerate() {
+        if !context.has_time() {
+            left_out.push(group.name);
+            continue;
+        }
         let began = Instant::now();
-        let load_at_begin = load();
         context.say(&format!(
             "\n[{}/{}] {}: {}",
             place + 1,
@@ -155,6 +179,12 @@ pub fn run(
     }
     report::write(GROUPS, store, &context.repository)?;
     context.terminal.summary(&fresh, &failures);
+    if !left_out.is_empty() {
+        context.say(&format!(
+            "  left out, because no time was left: {}",
+            left_out.join(", ")
+        ));
+    }
     context.say(&format!("The report is {}.", store.page().display()));
     if is_interrupted {
         return Err(Error::Interrupted);

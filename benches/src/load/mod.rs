@@ -10,5 +10,5 @@ pub mod stage;
 
 pub use caller::{Caller, Door};
 pub use fleet::Fleet;
-pub use run::{Ran, Work, run};
+pub use run::{Ran, Until, Work, run};
 pub use stage::{Spent, Stage};

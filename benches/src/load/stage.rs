@@ -1,7 +1,6 @@
 //! Where callers come to: cells on a server, or on a Cluster.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use lockless_functions::LIBRARY;
 use lockless_servers::Cluster;
@@ -9,10 +8,13 @@ use redis::ConnectionLike;
 use redis::cluster::ClusterClient;
 use tokio::runtime::Runtime;
 
-use super::{Door, Fleet, Ran, Work, run};
+use super::{Door, Fleet, Ran, Until, Work, run};
 use crate::cell::ROOT;
 use crate::link::Link;
 use crate::{Error, failed};
+
+/// So many jobs before a run that is counted, on average.
+const WARM_UP_JOBS_PER_CALLER: usize = 4;
 
 /// Cells whose nodes are registered anew before each run, and audited after it.
 pub struct Stage {
@@ -60,11 +62,6 @@ impl Stage {
         self.fleets.iter().map(|fleet| fleet.root()).collect()
     }
 
-    /// How often a slot was handed out twice, in all runs.
-    pub fn oversold(&self) -> usize {
-        self.fleets.iter().map(|fleet| fleet.oversold()).sum()
-    }
-
     /// One run on cells that were empty before it. What the library says of itself and what the callers hold must agree after it.
     pub fn run(
         &mut self,
@@ -72,27 +69,29 @@ impl Stage {
         door: &Door,
         callers: usize,
         work: Work,
-        time: Duration,
+        until: Until,
     ) -> Result<Ran, Error> {
         self.prepare()?;
-        let ran = runtime.block_on(run(door, &self.fleets, callers, work, time))?;
+        let ran = runtime.block_on(run(door, &self.fleets, callers, work, until))?;
         self.check()?;
         Ok(ran)
     }
 
-    /// The same, and what it cost the server.
+    /// The same, and what it cost the server. The callers are warm, as the workers of a peer are: each session has its pool.
     pub fn run_counted(
         &mut self,
         runtime: &Runtime,
         door: &Door,
         callers: usize,
         work: Work,
-        time: Duration,
+        until: Until,
         link: &mut Link,
     ) -> Result<(Ran, Spent), Error> {
         self.prepare()?;
+        let warm_up = Until::Count(WARM_UP_JOBS_PER_CALLER * callers);
+        runtime.block_on(run(door, &self.fleets, callers, Work::WholeJob, warm_up))?;
         let before = Spent::begin(link)?;
-        let ran = runtime.block_on(run(door, &self.fleets, callers, work, time))?;
+        let ran = runtime.block_on(run(door, &self.fleets, callers, work, until))?;
         let spent = Spent::since(before, link)?;
         self.check()?;
         Ok((ran, spent))

@@ -1,11 +1,17 @@
 //! Brings a peer to this machine, into `target/bench-peers/` and nowhere else.
 
 use std::fs;
+use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use super::{Kind, Peer, Program};
+use crate::harness::interrupt;
 use crate::{Error, failed};
+
+/// Downloads, and for the one in Rust a build. What takes longer waits for a network that is not there.
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A peer that can be started.
 pub struct Installed {
@@ -55,23 +61,29 @@ impl Peer {
 struct Place {
     sources: PathBuf,
     directory: PathBuf,
-    /// What says which versions are wanted; another one is another installation.
-    versions: PathBuf,
+    /// What an installation is made of; when it changes, another one is made.
+    made_of: Vec<PathBuf>,
 }
 
 impl Place {
     fn of(peer: &Peer, repository: &Path) -> Self {
         let peers = repository.join("benches/peers");
-        let (sources, versions) = match peer.kind {
-            Kind::Node => (peers.join(peer.id), "package.json".to_owned()),
-            Kind::Python => (
-                peers.join("python"),
-                format!("requirements/{}.txt", peer.id),
+        let own = peers.join(peer.id);
+        let (sources, made_of) = match peer.kind {
+            Kind::Node => (own.clone(), vec![own.join("package.json")]),
+            Kind::Python => {
+                let python = peers.join("python");
+                let versions = python.join(format!("requirements/{}.txt", peer.id));
+                (python, vec![versions])
+            }
+            // Built, so its source counts as well as its versions.
+            Kind::Cargo => (
+                own.clone(),
+                vec![own.join("Cargo.lock"), own.join("src/main.rs")],
             ),
-            Kind::Cargo => (peers.join(peer.id), "Cargo.lock".to_owned()),
         };
         Place {
-            versions: sources.join(versions),
+            made_of,
             sources,
             directory: repository.join("target/bench-peers").join(peer.id),
         }
@@ -82,10 +94,14 @@ impl Place {
     }
 
     fn wanted(&self) -> Result<String, Error> {
-        fs::read_to_string(&self.versions).map_err(|source| Error::File {
-            path: self.versions.display().to_string(),
-            source,
-        })
+        let mut text = String::new();
+        for path in &self.made_of {
+            text += &fs::read_to_string(path).map_err(|source| Error::File {
+                path: path.display().to_string(),
+                source,
+            })?;
+        }
+        Ok(text)
     }
 
     fn is_ready(&self) -> bool {
@@ -114,7 +130,7 @@ impl Place {
 
     /// An ES module looks for packages beside its own file, so the program goes to where they are.
     fn copy(&self) -> Result<(), Error> {
-        for name in ["package.json", "peer.mjs"] {
+        for name in ["package.json", "peer.mjs", "crew.mjs"] {
             fs::copy(self.sources.join(name), self.directory.join(name))
                 .map_err(failed("a copy of a peer's program"))?;
         }
@@ -125,15 +141,16 @@ impl Place {
         self.copy()?;
         let install = ["install", "--silent", "--no-audit", "--no-fund"];
         let mut npm = Command::new("npm");
-        run(npm
-            .args(install)
+        npm.args(install)
             .arg("--no-package-lock")
-            .current_dir(&self.directory))
+            .current_dir(&self.directory);
+        run(npm)
     }
 
     fn pip(&self, name: &str) -> Result<(), Error> {
         let mut python = Command::new("python3");
-        run(python.args(["-m", "venv"]).arg(&self.directory))?;
+        python.args(["-m", "venv"]).arg(&self.directory);
+        run(python)?;
         let quietly = [
             "-m",
             "pip",
@@ -143,7 +160,8 @@ impl Place {
         ];
         let mut pip = Command::new(self.directory.join("bin/python"));
         let requirements = self.sources.join(format!("requirements/{name}.txt"));
-        run(pip.args(quietly).arg("-r").arg(requirements))
+        pip.args(quietly).arg("-r").arg(requirements);
+        run(pip)
     }
 
     fn cargo(&self) -> Result<(), Error> {
@@ -153,27 +171,83 @@ impl Place {
             .args(["build", "--release", "--locked", "--quiet", "--target-dir"])
             .arg(&self.directory)
             .current_dir(&self.sources);
-        run(&mut build)
+        run(build)
     }
 }
 
-/// Runs a command, and fails with the end of what it said when it does.
-fn run(command: &mut Command) -> Result<(), Error> {
+/// Runs a command, and fails with the end of what it said when it does, or when it takes too long.
+fn run(command: Command) -> Result<(), Error> {
+    run_for(command, PATIENCE)
+}
+
+fn run_for(mut command: Command, patience: Duration) -> Result<(), Error> {
     let program = PathBuf::from(command.get_program());
     let what = program
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let output = command.output().map_err(|error| Error::Failed {
+    let failure = |reason: String| Error::Failed {
         what: what.clone(),
-        reason: format!("it could not be started: {error}"),
-    })?;
-    if output.status.success() {
-        return Ok(());
+        reason,
+    };
+    // A file, because a pipe that nobody reads stops whoever writes.
+    let mut said = tempfile::tempfile().map_err(failed("a file for what a program says"))?;
+    let errors = said.try_clone().map_err(failed("the same file again"))?;
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(errors);
+    let mut child = lockless_servers::launch(command)
+        .map_err(|error| failure(format!("it could not be started: {error}")))?;
+    let ended = wait(&mut child, patience);
+    if !matches!(ended, Ok(Some(_))) {
+        let _ = child.kill();
+        let _ = child.wait();
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    Err(Error::Failed {
-        what,
-        reason: last.unwrap_or("it said nothing").trim().to_owned(),
-    })
+    match ended? {
+        Some(status) if status.success() => return Ok(()),
+        Some(_) => {}
+        None => return Err(failure(format!("it did not end within {patience:?}"))),
+    }
+    let mut text = Vec::new();
+    said.rewind()
+        .and_then(|()| said.read_to_end(&mut text))
+        .map_err(failed("what a program said"))?;
+    let text = String::from_utf8_lossy(&text);
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    Err(failure(last.unwrap_or("it said nothing").trim().to_owned()))
+}
+
+/// How it ended; nothing when it has not within this time.
+fn wait(child: &mut Child, patience: Duration) -> Result<Option<ExitStatus>, Error> {
+    let begin = Instant::now();
+    while begin.elapsed() < patience {
+        interrupt::check()?;
+        if let Some(status) = child.try_wait().map_err(failed("an installation"))? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> String {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let done = run_for(command, Duration::from_millis(400));
+        done.map_or_else(|error| error.to_string(), |()| "done".to_owned())
+    }
+
+    #[test]
+    fn an_installation_that_fails_says_its_last_line_and_one_that_hangs_is_ended() {
+        assert_eq!(shell("exit 0"), "done");
+        assert_eq!(
+            shell("echo one >&2; echo no network >&2; exit 3"),
+            "sh: no network"
+        );
+        assert!(shell("exec sleep 60").contains("did not end within"));
+    }
 }

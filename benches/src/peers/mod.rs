@@ -19,8 +19,6 @@ pub struct Peer {
     pub kind: Kind,
     /// What its workers can be told to do at a time; the best one counts.
     pub concurrencies: &'static [usize],
-    /// Jobs of one round: as many as it does in about a second.
-    pub jobs: usize,
 }
 
 /// How a peer is installed and started.
@@ -38,10 +36,9 @@ pub enum Kind {
 pub const BULLMQ: Peer = Peer {
     name: "BullMQ 6.7.0",
     id: "bullmq",
-    setup: "ioredis 6.0.0, one worker, finished jobs kept",
+    setup: "ioredis 6.0.0, one worker in a process of its own, finished jobs kept",
     kind: Kind::Node,
     concurrencies: &[32, 64, 128, 256],
-    jobs: 4000,
 };
 
 /// All of them.
@@ -50,10 +47,9 @@ pub const PEERS: [Peer; 6] = [
     Peer {
         name: "apalis-redis 1.0.0",
         id: "apalis",
-        setup: "default settings, one worker",
+        setup: "default settings, one worker that looks for jobs every 50 ms (by default it does with its heartbeat, every 30 s)",
         kind: Kind::Cargo,
         concurrencies: &[10, 64],
-        jobs: 3000,
     },
     Peer {
         name: "dramatiq 2.2.1",
@@ -61,7 +57,6 @@ pub const PEERS: [Peer; 6] = [
         setup: "two processes of threads, no result backend",
         kind: Kind::Python,
         concurrencies: &[4, 8],
-        jobs: 2000,
     },
     Peer {
         name: "Celery 5.7.0",
@@ -69,7 +64,6 @@ pub const PEERS: [Peer; 6] = [
         setup: "prefork pool, Redis as broker, no result backend",
         kind: Kind::Python,
         concurrencies: &[1, 2],
-        jobs: 600,
     },
     Peer {
         name: "arq 0.28.0",
@@ -77,7 +71,6 @@ pub const PEERS: [Peer; 6] = [
         setup: "default settings but the number of jobs at a time",
         kind: Kind::Python,
         concurrencies: &[10, 100],
-        jobs: 600,
     },
     Peer {
         name: "RQ 2.12.0",
@@ -85,6 +78,5 @@ pub const PEERS: [Peer; 6] = [
         setup: "worker pool of the default worker, which forks for every job",
         kind: Kind::Python,
         concurrencies: &[2, 4],
-        jobs: 150,
     },
 ];

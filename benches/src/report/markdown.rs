@@ -75,7 +75,7 @@ fn section(page: &mut String, group: &Group, kept: &Kept, notes: &Notes) {
     let _ = writeln!(page, "## {}\n\n{}\n", group.title, group.about);
     let _ = writeln!(
         page,
-        "`{}`, {} UTC, commit {}, {:.0} s, load {:.1} at the beginning. Raw figures: [{name}.json](results/{name}.json).\n",
+        "`{}`, {} UTC, commit {}, {:.0} s, load {:.1} when the run began. Raw figures: [{name}.json](results/{name}.json).\n",
         made.command,
         made.at,
         made.commit,
@@ -83,11 +83,17 @@ fn section(page: &mut String, group: &Group, kept: &Kept, notes: &Notes) {
         made.load_at_begin,
         name = kept.group
     );
+    if made.machine.is_busy(made.load_at_begin) {
+        page.push_str("**The machine had other work when this run began, so these figures are less sharp than they could be.**\n\n");
+    }
     for one in &kept.result.tables {
         table::write(page, one, notes);
     }
     for plot in &kept.result.plots {
         let _ = writeln!(page, "![{}](results/{}.svg)\n", plot.title, plot.file);
+        if !plot.caption.is_empty() {
+            let _ = writeln!(page, "{}\n", plot.caption);
+        }
     }
     for missing in &kept.result.not_available {
         let _ = writeln!(
@@ -145,5 +151,15 @@ mod tests {
         assert!(page.contains("| CPU: one | 1.50 | at most 1.2 | ![missed]"));
         assert!(page.contains("- one: fewer tables"));
         assert!(page.contains("Not available: **webdis**: not installed"));
+        assert!(!page.contains("had other work"));
+    }
+
+    #[test]
+    fn figures_of_a_busy_machine_say_so() {
+        let mut busy = kept(GroupResult::default());
+        busy.provenance.load_at_begin = 1.1;
+        let group = crate::groups::find("native").unwrap();
+        let page = page(&[(group, busy)], &Notes::default());
+        assert!(page.contains("had other work"));
     }
 }

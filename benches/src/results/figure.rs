@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Spread;
+use super::{Samples, Spread};
 
 /// What a figure is held to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,6 +56,9 @@ pub struct Figure {
     pub note: Option<String>,
     /// More columns.
     pub more: Vec<More>,
+    /// What was measured in each round.
+    #[serde(default)]
+    pub samples: Samples,
 }
 
 impl Target {
@@ -96,6 +99,7 @@ impl Figure {
             verdict: None,
             note: None,
             more: Vec::new(),
+            samples: Samples::of(values, &[]),
         }
     }
 
@@ -105,6 +109,7 @@ impl Figure {
         Figure {
             second: Some(Spread::of(second)),
             ratio: Some(Spread::of(&ratios)),
+            samples: Samples::of(first, second),
             ..Self::measured(id, what, first)
         }
     }
@@ -115,6 +120,7 @@ impl Figure {
         Figure {
             second: Some(other),
             ratio: Some(Spread::of(&[one.median / other.median])),
+            samples: Samples::of(first, second),
             ..Self::measured(id, what, first)
         }
     }

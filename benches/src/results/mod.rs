@@ -3,6 +3,7 @@
 mod figure;
 mod plot;
 mod provenance;
+mod samples;
 mod spread;
 mod store;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use figure::{Figure, More, Target, Verdict};
 pub use plot::{Bar, Line, Plot, Scale, Shape};
 pub use provenance::{Machine, Provenance, commit, load};
+pub use samples::Samples;
 pub use spread::{Spread, quantile};
 pub use store::{Kept, Store};
 

@@ -63,6 +63,9 @@ pub struct Plot {
     pub title: String,
     /// What is measured, with its unit.
     pub y: String,
+    /// What one has to know to read it; shown below it.
+    #[serde(default)]
+    pub caption: String,
     /// What is drawn.
     #[serde(flatten)]
     pub shape: Shape,
@@ -75,6 +78,7 @@ impl Plot {
             file: file.to_owned(),
             title: title.to_owned(),
             y: y.to_owned(),
+            caption: String::new(),
             shape: Shape::Lines {
                 x: x.to_owned(),
                 x_scale: Scale::Log,
@@ -93,12 +97,29 @@ impl Plot {
         self
     }
 
+    /// With words below it.
+    #[must_use]
+    pub fn captioned(mut self, caption: &str) -> Self {
+        caption.clone_into(&mut self.caption);
+        self
+    }
+
+    /// The same with sizes in equal differences, for sizes that may be 0.
+    #[must_use]
+    pub fn from_no_size(mut self) -> Self {
+        if let Shape::Lines { x_scale, .. } = &mut self.shape {
+            *x_scale = Scale::Linear;
+        }
+        self
+    }
+
     /// Bars, one below the other.
     pub fn bars(file: &str, title: &str, y: &str, bars: Vec<Bar>) -> Self {
         Plot {
             file: file.to_owned(),
             title: title.to_owned(),
             y: y.to_owned(),
+            caption: String::new(),
             shape: Shape::Bars { bars },
         }
     }

@@ -6,6 +6,9 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+/// A machine with more processes per core that want to run than this has other things to do.
+const BUSY_LOAD_PER_CORE: f64 = 0.5;
+
 /// The machine, as far as it explains figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
@@ -34,13 +37,18 @@ pub struct Provenance {
     pub took_s: f64,
     /// The commit, with `+` when files differed from it.
     pub commit: String,
-    /// How busy the machine was when it began: processes that wanted to run, over the last minute.
+    /// How busy the machine was when the run began: processes that wanted to run, over the last minute.
     pub load_at_begin: f64,
     /// The machine.
     pub machine: Machine,
 }
 
 impl Machine {
+    /// Whether this load takes so much of it that figures suffer.
+    pub fn is_busy(&self, load: f64) -> bool {
+        load > BUSY_LOAD_PER_CORE * self.cores as f64
+    }
+
     /// This one.
     pub fn here() -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();

@@ -1,11 +1,14 @@
 //! apalis-redis as the benches drive it: `lockless-bench-apalis PORT` takes one order per line and answers each with one.
 //!
 //! ```text
-//! add COUNT KEEP            puts so many no-op jobs into the queue          -> done SECONDS
-//! work COUNT CONCURRENCY    starts a worker until so many jobs are finished -> done SECONDS
+//! start CONCURRENCY PROCESSES  starts a worker; PROCESSES says nothing here
+//! add COUNT KEEP               puts so many no-op jobs into the queue
+//! drain COUNT                  waits until so many jobs that were put in before are finished: from the first to the last
+//! flow COUNT KEEP              puts jobs in while the worker runs: from the first add to the last job
+//! stop                         stops the worker
 //! ```
 //!
-//! KEEP says nothing here: apalis keeps what it keeps by default.
+//! Each is answered with `done SECONDS`. KEEP says nothing here: apalis keeps what it keeps by default.
 
 use std::io::BufRead;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +23,9 @@ use serde::{Deserialize, Serialize};
 const ADDERS: usize = 64;
 /// A worker that finishes nothing for so long has stopped.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Without it a worker that found the queue empty looks again with its next heartbeat, up to 30 s later.
+const POLL: Duration = Duration::from_millis(50);
 
 static WORKERS: AtomicUsize = AtomicUsize::new(0);
 
@@ -39,27 +45,49 @@ struct Progress {
     finished: AtomicUsize,
 }
 
+/// A worker that runs.
+struct Running {
+    progress: Arc<Progress>,
+    task: tokio::task::AbortHandle,
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let port = std::env::args().nth(1).ok_or("the port is missing")?;
     let connection = apalis_redis::connect(format!("redis://127.0.0.1:{port}")).await?;
+    let mut worker = None;
     println!("ready");
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         let words: Vec<&str> = line.split(' ').collect();
-        let done = match words[..] {
-            ["add", count, _] => add(&connection, count.parse()?).await,
-            ["work", count, concurrency] => {
-                work(&connection, count.parse()?, concurrency.parse()?).await
-            }
-            _ => Err(format!("no such order: {line}").into()),
-        };
-        match done {
+        match obey(&connection, &mut worker, &words).await {
             Ok(time) => println!("done {}", time.as_secs_f64()),
             Err(error) => println!("failed {error}"),
         }
     }
     Ok(())
+}
+
+async fn obey(
+    connection: &ConnectionManager,
+    worker: &mut Option<Running>,
+    order: &[&str],
+) -> Result<Duration, Failure> {
+    match (order, &worker) {
+        (["start", concurrency, _], None) => {
+            *worker = Some(start(connection, concurrency.parse()?));
+            Ok(Duration::ZERO)
+        }
+        (["add", count, _], _) => add(connection, count.parse()?).await,
+        (["drain", count], Some(running)) => running.drain(count.parse()?).await,
+        (["flow", count, _], Some(running)) => running.flow(connection, count.parse()?).await,
+        (["stop"], Some(running)) => {
+            running.task.abort();
+            *worker = None;
+            Ok(Duration::ZERO)
+        }
+        _ => Err(format!("no such order now: {}", order.join(" ")).into()),
+    }
 }
 
 async fn add(connection: &ConnectionManager, count: usize) -> Result<Duration, Failure> {
@@ -94,12 +122,7 @@ fn payload() -> Payload {
     }
 }
 
-/// From the first job that the worker begins to the last one, so that neither its start nor its end counts.
-async fn work(
-    connection: &ConnectionManager,
-    count: usize,
-    concurrency: usize,
-) -> Result<Duration, Failure> {
+fn start(connection: &ConnectionManager, concurrency: usize) -> Running {
     let progress = Arc::new(Progress::default());
     let job = {
         let progress = progress.clone();
@@ -112,24 +135,47 @@ async fn work(
     // A name is taken for as long as the worker that had it is not given up for dead.
     let name = format!("worker-{}", WORKERS.fetch_add(1, Ordering::Relaxed));
     let worker = WorkerBuilder::new(name)
-        .backend(RedisStorage::new(connection.clone()))
+        .backend(RedisStorage::new(connection.clone()).poll_with_interval(POLL))
         .concurrency(concurrency)
         .build(job);
-    let running = tokio::spawn(worker.run());
-    let (mut last, mut last_news) = (0, Instant::now());
-    while last < count {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-        let finished = progress.finished.load(Ordering::Relaxed);
-        if finished > last {
-            (last, last_news) = (finished, Instant::now());
-        } else if last_news.elapsed() > PATIENCE {
-            running.abort();
-            return Err(format!("it stopped after {last} of {count} jobs").into());
-        }
+    let task = tokio::spawn(worker.run()).abort_handle();
+    Running { progress, task }
+}
+
+impl Running {
+    /// From the first job that the worker begins to the last one, so that its start does not count.
+    async fn drain(&self, count: usize) -> Result<Duration, Failure> {
+        let end = self.until(count).await?;
+        let begin = self.progress.begin.get().ok_or("no job ran")?;
+        Ok(end.duration_since(*begin))
     }
-    // The results of the last jobs are still on their way.
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    running.abort();
-    let begin = progress.begin.get().ok_or("no job ran")?;
-    Ok(last_news.duration_since(*begin))
+
+    async fn flow(
+        &self,
+        connection: &ConnectionManager,
+        count: usize,
+    ) -> Result<Duration, Failure> {
+        let before = self.progress.finished.load(Ordering::Relaxed);
+        let begin = Instant::now();
+        add(connection, count).await?;
+        let end = self.until(before + count).await?;
+        Ok(end.duration_since(begin))
+    }
+
+    /// When so many jobs have run since the start.
+    async fn until(&self, count: usize) -> Result<Instant, Failure> {
+        let (mut last, mut last_news) = (0, Instant::now());
+        while last < count {
+            let finished = self.progress.finished.load(Ordering::Relaxed);
+            if finished > last {
+                (last, last_news) = (finished, Instant::now());
+            } else if last_news.elapsed() > PATIENCE {
+                return Err(format!("it stopped after {last} of {count} jobs").into());
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // The results of the last jobs are still on their way.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Ok(last_news)
+    }
 }

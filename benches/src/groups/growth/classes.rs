@@ -2,12 +2,13 @@
 
 use lockless_functions::LIBRARY;
 
-use super::{CALLS, Sweep};
+use super::{CALLS, NOTHING, Sweep};
 use crate::Error;
 use crate::cell::{Cell, plain_node};
 use crate::harness::Context;
 use crate::link::Server;
 use crate::results::{GroupResult, Plot, Table, Target};
+use crate::seed::{LIBRARY as SEED_LIBRARY, Nothing};
 
 /// As many for every number of classes.
 const NODES: usize = 1024;
@@ -20,7 +21,8 @@ pub(super) fn run(context: &mut Context, result: &mut GroupResult) -> Result<(),
         .effort
         .pick(&[1, 64], &[1, 8, 64], &[1, 2, 4, 8, 16, 32, 64]);
     context.say("  preparing cells of many classes");
-    let mut server = Server::start(&[LIBRARY])?;
+    let mut server = Server::start(&[LIBRARY, SEED_LIBRARY])?;
+    let mut nothing = Nothing::new(&mut server)?;
     let mut cells = Vec::with_capacity(sizes.len());
     for classes in sizes {
         cells.push(Cell::new(&mut server, nodes, |number| {
@@ -52,8 +54,10 @@ pub(super) fn run(context: &mut Context, result: &mut GroupResult) -> Result<(),
                 cell.dispatch(nodes, &[])?;
             }
         }
-        let measured = context.in_turn(unit, sizes.len(), |side| {
-            cells[side].dispatch_cost(CALLS, &[])
+        let sides = sizes.len() + 1;
+        let measured = context.in_turn(unit, sides, |side| match cells.get_mut(side) {
+            Some(cell) => cell.dispatch_cost(CALLS, &[]),
+            None => nothing.cost(CALLS),
         })?;
         let sweep = Sweep {
             id,
@@ -63,6 +67,9 @@ pub(super) fn run(context: &mut Context, result: &mut GroupResult) -> Result<(),
         };
         sweep.rows(context, &mut table, &measured);
         lines.push(sweep.line(name, &measured));
+        if is_busy {
+            lines.push(sweep.level(NOTHING, &measured));
+        }
     }
     result.tables.push(table);
     let plot = Plot::growth(
@@ -72,6 +79,7 @@ pub(super) fn run(context: &mut Context, result: &mut GroupResult) -> Result<(),
         "us of Redis time per dispatch, median",
         lines,
     );
-    result.plots.push(plot.from_nothing());
+    let caption = "The minimal spec has no classes of nodes, so its script has no line here.";
+    result.plots.push(plot.from_nothing().captioned(caption));
     Ok(())
 }

@@ -23,6 +23,9 @@ pub(super) fn run(context: &mut Context) -> Result<GroupResult, Error> {
     Ok(result)
 }
 
+/// The name of the line of a call that does nothing.
+const NOTHING: &str = "an empty FCALL";
+
 /// What sizes are called, and which one is held to what.
 struct Sweep<'a> {
     id: &'a str,
@@ -50,6 +53,19 @@ impl Sweep<'_> {
                 figure = figure.held_to(target);
             }
             context.add(table, figure);
+        }
+    }
+
+    /// The side after the last size, which does not depend on sizes, as a level line.
+    fn level(&self, name: &str, measured: &Measured) -> Line {
+        let value = measured.median(self.sizes.len());
+        Line {
+            name: name.to_owned(),
+            points: self
+                .sizes
+                .iter()
+                .map(|size| (*size as f64, value))
+                .collect(),
         }
     }
 

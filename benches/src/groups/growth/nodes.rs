@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use lockless_functions::LIBRARY;
 
-use super::{CALLS, Sweep, grouped, heartbeats};
-use crate::cell::{Cell, Granted, fcall};
+use super::{CALLS, NOTHING, Sweep, grouped, heartbeats};
+use crate::cell::{Cell, Granted};
 use crate::harness::{Context, Effort};
 use crate::link::Server;
 use crate::native::Recording;
 use crate::results::{Figure, GroupResult, Line, Plot, Table, Target};
 use crate::rounds::{Pace, in_turn, median};
-use crate::seed::SeedCell;
+use crate::seed::{Nothing, SeedCell};
 use crate::{Error, seed};
 
 /// The targets speak of this many.
@@ -33,7 +33,7 @@ pub(super) fn run(context: &mut Context, result: &mut GroupResult) -> Result<(),
         cells.push(Cell::plain(&mut server, *size)?);
     }
     let mut lines = few_in_flight(context, result, sizes, &mut cells)?;
-    heartbeats::run(context, result, sizes, &mut cells)?;
+    heartbeats::run(context, result, &mut server, sizes, &mut cells)?;
     lines.push(spread(context, result, sizes, &mut cells)?);
     drop(cells);
     drop(server);
@@ -112,7 +112,7 @@ fn beside_others(
         "the minimal spec's script",
         "that script, 9 nodes of 10 full",
         "the same commands, natively",
-        "an empty FCALL",
+        NOTHING,
     ];
     let mut lines = names.map(|name| Line {
         name: name.to_owned(),
@@ -120,6 +120,7 @@ fn beside_others(
     });
     let title = "A dispatch of the minimal spec's script, and ours";
     let mut table = Table::comparing(title, "us", "the script", "ours");
+    let mut floors = Vec::new();
     for &size in sizes {
         // A full run takes its time; a quick one leaves out what takes minutes to walk.
         if context.effort == Effort::Quick && size > 10_000 {
@@ -142,6 +143,21 @@ fn beside_others(
             let figure = Figure::compared(&id, what, &values[side], &values[0]);
             context.add(&mut table, figure);
         }
+        for (side, id, other) in [
+            (3, "native", "the same commands natively"),
+            (4, "nothing", NOTHING),
+        ] {
+            let id = format!("growth/{id}-{size}");
+            let what = format!("{} nodes, to {other}", grouped(size));
+            floors.push(Figure::compared(&id, what, &values[0], &values[side]));
+        }
+    }
+    result.tables.push(table);
+    let title =
+        "Our dispatch, to the same commands natively, without the protocol, and to an empty FCALL";
+    let mut table = Table::comparing(title, "us", "ours", "the other");
+    for figure in floors {
+        context.add(&mut table, figure);
     }
     result.tables.push(table);
     Ok(lines.into())
@@ -154,11 +170,11 @@ fn at_size(context: &Context, size: usize) -> Result<Vec<Vec<f64>>, Error> {
     let recording = Recording::of(&server, &mut replayed, CALLS)?;
     let mut few = SeedCell::new(&mut server, size, 0)?;
     let mut full = SeedCell::new(&mut server, size, size * 9 / 10)?;
-    let mut nothing = server.link()?;
-    let nothings = vec![fcall("seed_nothing", &[""]); CALLS];
+    let mut nothing = Nothing::new(&mut server)?;
     let seed_calls = if size < SEED_SLOW_NODES { 4 } else { 1 };
     let pace = Pace {
         rounds: context.effort.pick(2, 21, 101),
+        rounds_min: context.effort.rounds_min(),
         budget: Duration::from_millis(context.effort.pick(500, 2_000, 20_000)),
     };
     let measure = |side| match side {
@@ -166,11 +182,7 @@ fn at_size(context: &Context, size: usize) -> Result<Vec<Vec<f64>>, Error> {
         1 => few.dispatch_cost(seed_calls),
         2 => full.dispatch_cost(seed_calls),
         3 => recording.cost(&mut replayed),
-        _ => {
-            nothing.begin()?;
-            nothing.all(&nothings)?;
-            nothing.cost_per_fcall()
-        }
+        _ => nothing.cost(CALLS),
     };
     Ok(in_turn(pace, 5, measure, |_| {})?.0)
 }

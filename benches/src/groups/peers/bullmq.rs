@@ -2,69 +2,16 @@
 
 use std::time::Duration;
 
+use super::theirs::{Setup, Theirs};
 use super::{CALLERS, Ours};
 use crate::Error;
 use crate::harness::{Context, Effort};
-use crate::link::{Link, Server};
-use crate::load::{Door, Spent, Work};
+use crate::load::{Door, Work};
 use crate::peers::install::Installed;
-use crate::peers::{BULLMQ, Keep, Program};
+use crate::peers::{BULLMQ, Keep};
 use crate::processes::Gateway;
 use crate::results::{Figure, GroupResult, Table, Target};
 use crate::rounds::{Pace, in_turn};
-
-/// BullMQ on a private server of its own.
-struct Theirs {
-    _server: Server,
-    link: Link,
-    program: Program,
-}
-
-/// How BullMQ is run.
-#[derive(Clone, Copy, Debug)]
-struct Setup {
-    keep: Keep,
-    concurrency: usize,
-}
-
-impl Theirs {
-    fn start(installed: &Installed) -> Result<Self, Error> {
-        let mut server = Server::start(&[])?;
-        let link = server.link()?;
-        let program = installed.start(server.port())?;
-        Ok(Theirs {
-            _server: server,
-            link,
-            program,
-        })
-    }
-
-    /// Microseconds of the server's time per job, from its add to its end.
-    fn cost(&mut self, jobs: usize, way: Way) -> Result<Spent, Error> {
-        self.link.one(&redis::cmd("FLUSHALL"))?;
-        let begun = Spent::begin(&mut self.link)?;
-        match way {
-            Way::OneByOne => self.program.live(jobs, Keep::Record)?,
-            Way::ManyAtATime(keep) => self.program.flow(jobs, keep, CALLERS)?,
-        };
-        Ok(Spent::since(begun, &mut self.link)?.per(jobs))
-    }
-
-    /// Jobs per second, from the first that is added to the end of the last.
-    fn rate(&mut self, jobs: usize, setup: Setup) -> Result<f64, Error> {
-        self.link.one(&redis::cmd("FLUSHALL"))?;
-        let took = self.program.flow(jobs, setup.keep, setup.concurrency)?;
-        Ok(jobs as f64 / took.as_secs_f64())
-    }
-
-    /// Jobs per second that were all put in before.
-    fn rate_of_backlog(&mut self, jobs: usize, setup: Setup) -> Result<f64, Error> {
-        self.link.one(&redis::cmd("FLUSHALL"))?;
-        self.program.add(jobs, setup.keep)?;
-        let took = self.program.work(jobs, setup.concurrency)?;
-        Ok(jobs as f64 / took.as_secs_f64())
-    }
-}
 
 /// How jobs come.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +22,24 @@ enum Way {
     ManyAtATime(Keep),
 }
 
+/// What counts as BullMQ's jobs per second.
+#[derive(Clone, Copy, Debug)]
+enum Definition {
+    /// From the first that one of 64 adders puts in to the end of the last.
+    Flow,
+    /// The end of jobs that were put in before.
+    Backlog,
+}
+
+impl Definition {
+    fn rate(self, theirs: &mut Theirs, jobs: usize, setup: Setup) -> Result<f64, Error> {
+        match self {
+            Definition::Flow => theirs.rate(jobs, setup),
+            Definition::Backlog => Ok(theirs.rate_of_backlog(jobs, setup)?.0),
+        }
+    }
+}
+
 pub(super) fn run(
     context: &mut Context,
     ours: &mut Ours,
@@ -83,7 +48,11 @@ pub(super) fn run(
 ) -> Result<(), Error> {
     let mut theirs = Theirs::start(installed)?;
     redis_time(context, ours, &mut theirs, result)?;
-    let best = best_setup(context, &mut theirs)?;
+    context.say("  looking for BullMQ's best set-ups");
+    let best = [
+        best_setup(context, &mut theirs, Definition::Flow)?,
+        best_setup(context, &mut theirs, Definition::Backlog)?,
+    ];
     speed(context, ours, &mut theirs, best, result)
 }
 
@@ -94,7 +63,6 @@ fn redis_time(
     theirs: &mut Theirs,
     result: &mut GroupResult,
 ) -> Result<(), Error> {
-    let time = Duration::from_millis(context.effort.pick(20, 60, 120));
     let (few, many) = (
         context.effort.pick(30, 150, 250),
         context.effort.pick(50, 500, 1500),
@@ -106,16 +74,21 @@ fn redis_time(
     ];
     let mut cpu: Vec<Vec<f64>> = vec![Vec::new(); 2 * ways.len()];
     let measured = context.in_turn("Redis time of a whole job", 2 * ways.len(), |side| {
-        let way = ways[side / 2];
-        let (callers, jobs) = match way {
+        let (callers, jobs) = match ways[side / 2] {
             Way::OneByOne => (1, few),
             Way::ManyAtATime(_) => (CALLERS, many),
         };
-        let spent = if side % 2 == 0 {
-            let (ran, spent) = ours.run(callers, Work::WholeJob, time)?;
-            spent.per(ran.count)
-        } else {
-            theirs.cost(jobs, way)?
+        let spent = match (side % 2, ways[side / 2]) {
+            (0, _) => ours.cost(callers, jobs)?,
+            (_, Way::OneByOne) => theirs.cost_one_by_one(jobs)?,
+            (_, Way::ManyAtATime(keep)) => {
+                let setup = Setup {
+                    keep,
+                    concurrency: CALLERS,
+                    processes: 1,
+                };
+                theirs.cost(jobs, setup)?
+            }
         };
         cpu[side].push(spent.cpu_us);
         Ok(spent.script_us)
@@ -159,89 +132,106 @@ fn redis_time(
     Ok(())
 }
 
-/// The set-up with which BullMQ processes most jobs per second here.
-fn best_setup(context: &mut Context, theirs: &mut Theirs) -> Result<Setup, Error> {
+/// The set-up with which BullMQ has most jobs per second here, by this definition.
+fn best_setup(
+    context: &mut Context,
+    theirs: &mut Theirs,
+    definition: Definition,
+) -> Result<Setup, Error> {
     let mut setups = Vec::new();
     let concurrencies = match context.effort {
         Effort::Full => BULLMQ.concurrencies,
         _ => &[64],
     };
     for keep in [Keep::Record, Keep::Nothing] {
-        for &concurrency in concurrencies {
-            setups.push(Setup { keep, concurrency });
+        for processes in [0, 1, 2] {
+            setups.extend(concurrencies.iter().map(|&concurrency| Setup {
+                keep,
+                concurrency,
+                processes,
+            }));
         }
     }
     let jobs = context.effort.pick(100, 1000, 3000);
+    let rounds = context.effort.pick(1, 1, 3);
     let pace = Pace {
-        rounds: context.effort.pick(1, 3, 5),
-        budget: Duration::from_secs(60),
+        rounds,
+        rounds_min: rounds,
+        budget: Duration::ZERO,
     };
-    context.say("  looking for BullMQ's best set-up");
-    let measured = in_turn(
-        pace,
-        setups.len(),
-        |side| theirs.rate(jobs, setups[side]),
-        |_| {},
-    )?;
+    let measure = |side: usize| definition.rate(theirs, jobs, setups[side]);
+    let measured = in_turn(pace, setups.len(), measure, |_| {})?;
     let best = (0..setups.len())
         .max_by(|&one, &other| measured.median(one).total_cmp(&measured.median(other)))
         .unwrap_or(0);
     Ok(setups[best])
 }
 
-/// Placements and whole jobs per second, to BullMQ's best.
+/// Placements and whole jobs per second, to BullMQ's best by each definition.
 fn speed(
     context: &mut Context,
     ours: &mut Ours,
     theirs: &mut Theirs,
-    best: Setup,
+    best: [Setup; 2],
     result: &mut GroupResult,
 ) -> Result<(), Error> {
     let gateway = Gateway::start(ours.server.port(), &ours.stage.roots())?;
     let through_gateway = Door::Gateway(gateway.port);
     let jobs = context.effort.pick(100, 2000, 6000);
-    let time = Duration::from_millis(context.effort.pick(20, 200, 500));
-    let measured = context.in_turn("jobs per second", 5, |side| match side {
-        0 => Ok(ours.run(CALLERS, Work::Place, time)?.0.per_second()),
-        1 => Ok(ours.run(CALLERS, Work::WholeJob, time)?.0.per_second()),
-        2 => {
-            let ran = ours.run_through(&through_gateway, Work::WholeJob, time)?;
-            Ok(ran.per_second())
-        }
-        3 => theirs.rate(jobs, best),
-        _ => theirs.rate_of_backlog(jobs, best),
+    let mut oversold = [0; 3];
+    let measured = context.in_turn("jobs per second", 5, |side| {
+        let ran = match side {
+            0 => ours.rate(Work::Place, jobs)?,
+            1 => ours.rate(Work::WholeJob, jobs)?,
+            2 => ours.rate_through(&through_gateway, jobs)?,
+            3 => return Definition::Flow.rate(theirs, jobs, best[0]),
+            _ => return Definition::Backlog.rate(theirs, jobs, best[1]),
+        };
+        oversold[side] += ran.oversold;
+        Ok(ran.per_second())
     })?;
-    let Setup { keep, concurrency } = best;
-    let kept = match keep {
-        Keep::Record => "finished jobs kept",
-        Keep::Nothing => "`removeOnComplete`",
-    };
-    let note = format!("BullMQ's best here: one worker, {concurrency} jobs at a time, {kept}");
     let rows = [
         ("place", "placements, FCALL", 2.5),
         ("job", "whole jobs, FCALL", 1.5),
         ("job-gateway", "whole jobs through the gateway", 1.0),
     ];
     let tables = [
-        ("", "jobs per second, from 64 adders to the end", 3),
+        ("", "jobs per second, from 64 adders to the end", 3, best[0]),
         (
             "-backlog",
             "jobs per second of a backlog, putting it in not included",
             4,
+            best[1],
         ),
     ];
-    for (suffix, of_what, side) in tables {
+    for (suffix, of_what, side, setup) in tables {
         let title = format!("Per second at {CALLERS} callers, to BullMQ's best {of_what}");
         let mut table = Table::comparing(&title, "per second", "Lockless", BULLMQ.name);
         for (at, (id, what, least)) in rows.into_iter().enumerate() {
             let id = format!("peers/bullmq-speed-{id}{suffix}");
             let figure = Figure::compared(&id, what, measured.side(at), measured.side(side))
-                .noted(&note)
-                .with("oversold", ours.stage.oversold() as f64)
+                .noted(in_words(setup))
+                .with("oversold", oversold[at] as f64)
                 .held_to(Target::AtLeast(least));
             context.add(&mut table, figure);
         }
         result.tables.push(table);
     }
     Ok(())
+}
+
+fn in_words(best: Setup) -> String {
+    let place = match best.processes {
+        0 => "one worker in the process of the adders",
+        1 => "one worker in a process of its own",
+        _ => "two workers, each in a process of its own",
+    };
+    let kept = match best.keep {
+        Keep::Record => "finished jobs kept",
+        Keep::Nothing => "`removeOnComplete`",
+    };
+    format!(
+        "BullMQ's best here: {place}, {} jobs at a time each, {kept}",
+        best.concurrency
+    )
 }

@@ -2,19 +2,18 @@
 
 mod bullmq;
 mod others;
+mod theirs;
 
 use lockless_functions::LIBRARY;
 use tokio::runtime::Runtime;
 
 use crate::harness::{Context, Effort};
 use crate::link::{Link, Server};
-use crate::load::{Door, Ran, Spent, Stage, Work};
+use crate::load::{Door, Ran, Spent, Stage, Until, Work};
 use crate::peers::install::Installed;
 use crate::peers::{BULLMQ, Kind, Peer};
 use crate::results::GroupResult;
 use crate::{Error, failed};
-
-use std::time::Duration;
 
 /// Callers of Lockless, as targets name them.
 const CALLERS: usize = 64;
@@ -26,13 +25,31 @@ const DIFFERENCES: &str = include_str!("differences.md");
 pub(super) fn run(context: &mut Context) -> Result<GroupResult, Error> {
     let mut result = GroupResult::default();
     let mut ours = Ours::start()?;
-    match installed(context, &BULLMQ) {
-        Ok(there) => bullmq::run(context, &mut ours, &there, &mut result)?,
-        Err(missing) => result.lacks(BULLMQ.name, missing),
-    }
-    others::run(context, &mut ours, &mut result)?;
+    let found = installed(context, &BULLMQ);
+    let measured = match &found {
+        Ok(there) => bullmq::run(context, &mut ours, there, &mut result),
+        Err(_) => Ok(()),
+    };
+    named(&mut result, BULLMQ.name, measured)?;
+    others::run(context, &mut ours, found, &mut result)?;
     result.remarks.push(DIFFERENCES.trim().to_owned());
     Ok(result)
+}
+
+/// A peer that fails is named with the reason, and the others are measured.
+fn named<T>(
+    result: &mut GroupResult,
+    name: &str,
+    outcome: Result<T, Error>,
+) -> Result<Option<T>, Error> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(reason) => {
+            result.lacks(name, reason);
+            Ok(None)
+        }
+    }
 }
 
 /// A peer that can be started. A quick run installs only what takes seconds.
@@ -73,20 +90,30 @@ impl Ours {
         })
     }
 
-    /// So many callers that do this for so long, and what it cost the server.
-    fn run(&mut self, callers: usize, work: Work, time: Duration) -> Result<(Ran, Spent), Error> {
-        self.stage.run_counted(
+    /// What so many whole jobs of so many callers cost the server, per job. They are warm, as a peer's workers are for the same.
+    fn cost(&mut self, callers: usize, count: usize) -> Result<Spent, Error> {
+        let (_, spent) = self.stage.run_counted(
             &self.runtime,
             &self.door,
             callers,
-            work,
-            time,
+            Work::WholeJob,
+            Until::Count(count),
             &mut self.link,
-        )
+        )?;
+        Ok(spent.per(count))
     }
 
-    /// The same through another door.
-    fn run_through(&mut self, door: &Door, work: Work, time: Duration) -> Result<Ran, Error> {
-        self.stage.run(&self.runtime, door, CALLERS, work, time)
+    /// How fast this is done so often, in a cell that was empty before, as a peer's queue is.
+    fn rate(&mut self, work: Work, count: usize) -> Result<Ran, Error> {
+        let until = Until::Count(count);
+        self.stage
+            .run(&self.runtime, &self.door, CALLERS, work, until)
+    }
+
+    /// The same for whole jobs through another door.
+    fn rate_through(&mut self, door: &Door, count: usize) -> Result<Ran, Error> {
+        let until = Until::Count(count);
+        let work = Work::WholeJob;
+        self.stage.run(&self.runtime, door, CALLERS, work, until)
     }
 }

@@ -2,64 +2,53 @@
 
 use std::time::Duration;
 
-use super::{CALLERS, Ours, installed};
+use super::theirs::{Setup, Theirs};
+use super::{CALLERS, Ours, installed, named};
 use crate::Error;
 use crate::harness::{Context, Effort};
-use crate::link::{Link, Server};
-use crate::load::{Spent, Work};
-use crate::peers::{Keep, PEERS, Peer, Program};
+use crate::load::Work;
+use crate::peers::install::Installed;
+use crate::peers::{BULLMQ, Keep, Kind, PEERS, Peer};
 use crate::results::{Bar, Figure, GroupResult, Plot, Table};
 use crate::rounds::{Pace, in_turn, median};
+
+/// Jobs of one round, the same for all and for Lockless: RQ, which forks for every job, takes seconds for them.
+const JOBS: usize = 600;
 
 /// What one peer gave, one value per round, and beside it what Lockless gave in the same rounds.
 #[derive(Default)]
 struct Beside {
     concurrency: usize,
     enqueue_us: Vec<f64>,
-    process_us: Vec<f64>,
+    job_us: Vec<f64>,
     per_second: Vec<f64>,
     our_us: Vec<f64>,
     our_per_second: Vec<f64>,
 }
 
-/// A peer on a private server of its own.
-struct Theirs {
-    _server: Server,
-    link: Link,
-    program: Program,
-}
-
 pub(super) fn run(
     context: &mut Context,
     ours: &mut Ours,
+    bullmq: Result<Installed, Error>,
     result: &mut GroupResult,
 ) -> Result<(), Error> {
     let mut measured: Vec<(&Peer, Beside)> = Vec::new();
+    let mut bullmq = Some(bullmq);
     for peer in &PEERS {
-        // Workers in Python take seconds to start and to stop, in every round.
-        if context.effort != Effort::Full && !context.is_asked_for {
-            let is_slow = peer.kind == crate::peers::Kind::Python;
-            if is_slow {
-                result.lacks(
-                    peer.name,
-                    "left out of a quick run; `cargo xtask bench --only peers` measures it",
-                );
-                continue;
-            }
+        if let Some(reason) = left_out(context, peer) {
+            result.lacks(peer.name, reason);
+            continue;
         }
-        let found = installed(context, peer).and_then(|there| {
-            let mut server = Server::start(&[])?;
-            let mut theirs = Theirs {
-                link: server.link()?,
-                program: there.start(server.port())?,
-                _server: server,
-            };
-            best(context, ours, peer, &mut theirs)
+        let there = match bullmq.take_if(|_| peer.id == BULLMQ.id) {
+            Some(there) => there,
+            None => installed(context, peer),
+        };
+        let beside = there.and_then(|there| {
+            let mut theirs = Theirs::start(&there)?;
+            at_its_best(context, ours, peer, &mut theirs)
         });
-        match found {
-            Ok(beside) => measured.push((peer, beside)),
-            Err(Error::Interrupted) => return Err(Error::Interrupted),
-            Err(missing) => result.lacks(peer.name, missing),
+        if let Some(beside) = named(result, peer.name, beside)? {
+            measured.push((peer, beside));
         }
     }
     if measured.is_empty() {
@@ -71,61 +60,71 @@ pub(super) fn run(
     Ok(())
 }
 
+/// Why a peer is not measured in this run.
+fn left_out(context: &Context, peer: &Peer) -> Option<&'static str> {
+    if !context.has_time() {
+        return Some("no time was left for it; `cargo xtask bench --only peers` measures it");
+    }
+    // Workers in Python take seconds to start and to stop, in every round.
+    let is_slow = peer.kind == Kind::Python;
+    let may_take_long = context.effort == Effort::Full || context.is_asked_for;
+    (is_slow && !may_take_long)
+        .then_some("left out of a quick run; `cargo xtask bench --only peers` measures it")
+}
+
 /// The peer at the concurrency at which it processes most jobs.
-fn best(
+fn at_its_best(
     context: &mut Context,
     ours: &mut Ours,
     peer: &Peer,
     theirs: &mut Theirs,
 ) -> Result<Beside, Error> {
-    let mut best = Beside::default();
-    let concurrencies = match context.effort {
-        Effort::Full => peer.concurrencies,
-        _ => &peer.concurrencies[peer.concurrencies.len() - 1..],
+    let jobs = context.effort.pick(50, JOBS, JOBS);
+    let setup = |concurrency| Setup {
+        keep: Keep::Record,
+        concurrency,
+        processes: 1,
     };
-    for &concurrency in concurrencies {
-        context.say(&format!("  {}: {concurrency} at a time", peer.name));
-        let beside = one(context.effort, ours, peer, theirs, concurrency)?;
-        if median(&beside.per_second) > median(&best.per_second) {
-            best = beside;
+    let mut best = (peer.concurrencies[peer.concurrencies.len() - 1], 0.0);
+    if context.effort == Effort::Full {
+        for &concurrency in peer.concurrencies {
+            context.say(&format!("  {}: {concurrency} at a time", peer.name));
+            let (rate, _) = theirs.rate_of_backlog(jobs, setup(concurrency))?;
+            if rate > best.1 {
+                best = (concurrency, rate);
+            }
         }
     }
-    Ok(best)
+    context.say(&format!("  {}: rounds at {} at a time", peer.name, best.0));
+    beside(context.effort, ours, theirs, jobs, setup(best.0))
 }
 
-fn one(
+fn beside(
     effort: Effort,
     ours: &mut Ours,
-    peer: &Peer,
     theirs: &mut Theirs,
-    concurrency: usize,
+    jobs: usize,
+    setup: Setup,
 ) -> Result<Beside, Error> {
     let mut beside = Beside {
-        concurrency,
+        concurrency: setup.concurrency,
         ..Beside::default()
     };
-    let jobs = effort.pick(50, peer.jobs / 2, peer.jobs);
-    let time = Duration::from_millis(effort.pick(20, 100, 300));
     let pace = Pace {
-        rounds: effort.pick(1, 3, 7),
-        budget: Duration::from_secs(effort.pick(1, 5, 25)),
+        rounds: effort.pick(1, 3, 15),
+        rounds_min: effort.pick(1, 1, 7),
+        budget: Duration::from_secs(effort.pick(1, 3, 20)),
     };
     let measure = |side| {
         if side == 0 {
-            let (ran, spent) = ours.run(CALLERS, Work::WholeJob, time)?;
-            beside.our_us.push(spent.cpu_us / ran.count as f64);
+            let ran = ours.rate(Work::WholeJob, jobs)?;
             beside.our_per_second.push(ran.per_second());
+            beside.our_us.push(ours.cost(CALLERS, jobs)?.cpu_us);
         } else {
-            theirs.link.one(&redis::cmd("FLUSHALL"))?;
-            let begun = Spent::begin(&mut theirs.link)?;
-            theirs.program.add(jobs, Keep::Record)?;
-            let enqueue = Spent::since(begun, &mut theirs.link)?;
-            let begun = Spent::begin(&mut theirs.link)?;
-            let took = theirs.program.work(jobs, concurrency)?;
-            let process = Spent::since(begun, &mut theirs.link)?;
-            beside.enqueue_us.push(enqueue.cpu_us / jobs as f64);
-            beside.process_us.push(process.cpu_us / jobs as f64);
-            beside.per_second.push(jobs as f64 / took.as_secs_f64());
+            let (rate, enqueue) = theirs.rate_of_backlog(jobs, setup)?;
+            beside.enqueue_us.push(enqueue.cpu_us);
+            beside.per_second.push(rate);
+            beside.job_us.push(theirs.cost(jobs, setup)?.cpu_us);
         }
         Ok(0.0)
     };
@@ -133,7 +132,7 @@ fn one(
     // The first round warms up.
     for values in [
         &mut beside.enqueue_us,
-        &mut beside.process_us,
+        &mut beside.job_us,
         &mut beside.per_second,
         &mut beside.our_us,
         &mut beside.our_per_second,
@@ -143,22 +142,14 @@ fn one(
     Ok(beside)
 }
 
-impl Beside {
-    fn job_us(&self) -> Vec<f64> {
-        let both = self.enqueue_us.iter().zip(&self.process_us);
-        both.map(|(enqueue, process)| enqueue + process).collect()
-    }
-}
-
 fn costs(context: &mut Context, measured: &[(&Peer, Beside)]) -> Table {
-    let title = "Processor time of the server per no-op job (`INFO cpu`, protocol included): Lockless's whole job, to enqueue + process";
+    let title = "Processor time of the server per no-op job (`INFO cpu`, protocol included): Lockless's whole job, to a job of the peer from 64 adders to its end, workers idle before";
     let mut table = Table::comparing(title, "us", "Lockless", "the peer");
     for (peer, beside) in measured {
         let id = format!("peers/cpu-{}", peer.id);
-        let figure = Figure::compared(&id, peer.name, &beside.our_us, &beside.job_us())
+        let figure = Figure::compared(&id, peer.name, &beside.our_us, &beside.job_us)
             .noted(peer.setup)
-            .with("enqueue us", median(&beside.enqueue_us))
-            .with("process us", median(&beside.process_us));
+            .with("of it enqueue us", median(&beside.enqueue_us));
         context.add(&mut table, figure);
     }
     table
@@ -192,7 +183,7 @@ fn plots(measured: &[(&Peer, Beside)]) -> [Plot; 2] {
         });
         std::iter::once(first).chain(others).collect::<Vec<_>>()
     };
-    let costs = bars(|it| median(&it.our_us), |it| median(&it.job_us()));
+    let costs = bars(|it| median(&it.our_us), |it| median(&it.job_us));
     let rates = bars(|it| median(&it.our_per_second), |it| median(&it.per_second));
     [
         Plot::bars(

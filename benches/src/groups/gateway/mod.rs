@@ -1,25 +1,23 @@
 //! The gateway beside webdis, and its memory.
 
-use std::process::Command;
+mod beside_webdis;
+
 use std::time::{Duration, Instant};
 
 use lockless_functions::LIBRARY;
 use lockless_servers::debian;
 use tokio::runtime::Runtime;
 
-use crate::cell::{ROOT, node};
-use crate::harness::{Context, Effort};
+use crate::cell::ROOT;
+use crate::harness::{Context, Effort, interrupt};
 use crate::http::Connection;
 use crate::link::Server;
-use crate::load::Stage;
-use crate::processes::{Gateway, Webdis};
+use crate::processes::Gateway;
 use crate::results::{Figure, GroupResult, Table, Target};
 use crate::{Error, failed};
 
-const CONNECTIONS: usize = 50;
-
 pub(super) fn run(context: &mut Context) -> Result<GroupResult, Error> {
-    let server = Server::start(&[LIBRARY])?;
+    let mut server = Server::start(&[LIBRARY])?;
     let mut result = GroupResult::default();
     let mut memory = Table::measuring("Memory of the gateway", "MiB", "resident");
     let gateway = Gateway::start(server.port(), &[ROOT])?;
@@ -29,8 +27,12 @@ pub(super) fn run(context: &mut Context) -> Result<GroupResult, Error> {
     match programs(context) {
         Ok(()) => result
             .tables
-            .push(beside_webdis(context, &server, &gateway)?),
-        Err(missing) => result.lacks("webdis", missing),
+            .push(beside_webdis::run(context, &mut server, &gateway)?),
+        // An installation that Ctrl-C ended is no reason to go on.
+        Err(missing) => {
+            interrupt::check()?;
+            result.lacks("webdis", missing);
+        }
     }
     drop(gateway);
     let gateway = Gateway::start(server.port(), &[ROOT])?;
@@ -65,68 +67,6 @@ fn programs(context: &Context) -> Result<(), Error> {
         "No wrk or webdis was found",
         is_there,
     )?)
-}
-
-/// The same calls with wrk, through the gateway and through webdis.
-fn beside_webdis(
-    context: &mut Context,
-    server: &Server,
-    gateway: &Gateway,
-) -> Result<Table, Error> {
-    Stage::on_server(server.port(), 100, 4)?.prepare()?;
-    let webdis = Webdis::start(server.port())?;
-    let title = format!("Requests for one FCALL at {CONNECTIONS} connections that are kept (wrk)");
-    let mut table = Table::comparing(&title, "per second", "the gateway", "webdis");
-    let root = ROOT.replace('{', "%7B").replace('}', "%7D");
-    let calls = [
-        (
-            "version",
-            "/v1/version".to_owned(),
-            format!("lockless_version/1/{root}"),
-        ),
-        (
-            "node",
-            format!("/v1/nodes/{}", node(0)),
-            format!("lockless_node/1/{root}/{}", node(0)),
-        ),
-    ];
-    let time = context.effort.pick("1s", "1s", "3s");
-    for (id, ours, theirs) in calls {
-        let ours = format!("http://127.0.0.1:{}{ours}", gateway.port);
-        let theirs = format!("http://127.0.0.1:{}/FCALL/{theirs}", webdis.port);
-        let what = format!("lockless_{id}");
-        let measured = context.compare(&what, || wrk(&ours, time), || wrk(&theirs, time))?;
-        let id = format!("gateway/webdis-{id}");
-        let figure = Figure::compared(&id, what, measured.side(0), measured.side(1));
-        context.add(&mut table, figure.held_to(Target::AtLeast(1.0)));
-    }
-    Ok(table)
-}
-
-fn wrk(url: &str, time: &str) -> Result<f64, Error> {
-    let output = Command::new("wrk")
-        .args([
-            "-t2",
-            &format!("-c{CONNECTIONS}"),
-            &format!("-d{time}"),
-            // On a busy machine an answer takes long, and that is what is measured.
-            "--timeout",
-            "60s",
-            url,
-        ])
-        .output()
-        .map_err(failed("wrk"))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let line = |begin| {
-        text.lines()
-            .find_map(|line| line.trim().strip_prefix(begin))
-    };
-    // A request that was not answered, or not with what was asked for.
-    if let Some(failures) = line("Non-2xx").or_else(|| line("Socket errors")) {
-        return Err(Error::unexpected(format!("wrk on {url}"), &failures));
-    }
-    let rate = line("Requests/sec:").and_then(|rate| rate.trim().parse().ok());
-    rate.ok_or_else(|| Error::unexpected("wrk", &text))
 }
 
 /// The gateway's memory while so many nodes wait, each on a connection of its own.

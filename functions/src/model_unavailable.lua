@@ -6,7 +6,7 @@
 --
 -- Reply:  ACT, COUNTED or LIMITED
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, STALE_NODE
--- Calls:  9 (2 more for the one who is told to act, 5 when the node is taken out of the model's nodes, and those of a new
+-- Calls:  11 (2 more for the one who is told to act, 5 when the node is taken out of the model's nodes, and those of a new
 --         class)
 
 -- So many reports of a node, of whatever models, are taken in a window.

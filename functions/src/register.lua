@@ -6,7 +6,7 @@
 --
 -- Reply:  fields incarnation, held, heartbeat_ttl_ms, assigned
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, STALE_NODE
--- Calls:  22 for a new node of one pool and pair; 6 more and 2 per attribute for a new class; 18 when nothing
+-- Calls:  23 for a new node of one pool and pair; 6 more and 2 per attribute for a new class; 18 when nothing
 --         changed; where there was a deployment 3 and 2 per pool more, and 6 for each of a pool it left
 
 local function register(root, arg)

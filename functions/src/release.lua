@@ -5,7 +5,7 @@
 --
 -- Reply:  1, or 0 when there was no hold
 -- Errors: BAD_ARGUMENT, BAD_CELL, SCHEMA_MISMATCH, CELL_MOVING, UNKNOWN_NODE, NODE_MISMATCH, STALE_NODE, WRONG_STATE
--- Calls:  13 for a reservation, 16 for a dispatched job (1 more while someone listens), 5 when there is no hold
+-- Calls:  13 for a reservation, 16 for a dispatched job (1 more while someone listens), 7 when there is no hold
 
 local function release(root, arg)
   local call = redis.call

@@ -39,8 +39,9 @@ struct Arguments {
     results: PathBuf,
 }
 
-/// How long all faults together may take.
-const QUICK_LIMIT: Duration = Duration::from_secs(5 * 60);
+/// How long all faults together may take. A quick run takes four minutes where nothing else runs; half of the machine may be
+/// somebody else's.
+const QUICK_LIMIT: Duration = Duration::from_secs(8 * 60);
 const FULL_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// How long after its limit a fault that does not end by itself is ended.
 const GRACE: Duration = Duration::from_secs(60);

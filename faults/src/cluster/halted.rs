@@ -29,7 +29,7 @@ const ROUNDS_TOGETHER: u64 = 4;
 const QUEUED: usize = 20;
 
 fn run(run: &Run) -> Result<Outcome, Error> {
-    let rounds = run.rounds(2, 20);
+    let rounds = run.rounds(1, 20);
     let cluster = Arc::new(Cluster::on_loopback(run)?);
     let mut random = run.random(1);
     let mut outcome = Outcome::default();

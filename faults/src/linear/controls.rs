@@ -167,7 +167,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
         name: "twice-freed",
         summary: "a completion that is said again frees another slot",
         scene: Scene::Pushed,
-        right: "  if status ~= arg.status then errors.wrong_state(job, status) end\n",
+        right: "  if not nodes.place(c, node, rt) and status ~= arg.status then errors.wrong_state(job, status) end\n",
         wrong: "  if status ~= arg.status then errors.wrong_state(job, status) end\n  \
                 ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) - 1 + rt.foreign)\n",
     },

@@ -48,7 +48,7 @@ const NOTHING: Keeping = Keeping {
 
 pub(super) fn run(run: &Run) -> Result<Outcome, Error> {
     let mut outcome = Outcome::default();
-    for (keeping, kills) in [(EVERYSEC, run.rounds(4, 50)), (ALWAYS, run.rounds(4, 50))] {
+    for (keeping, kills) in [(EVERYSEC, run.rounds(2, 50)), (ALWAYS, run.rounds(2, 50))] {
         let mut left = kills;
         while left > 0 {
             let now = left.min(KILLS_PER_LIFE);

@@ -22,7 +22,7 @@ const ROOM_BYTES: u64 = 400_000;
 
 pub(super) fn run(run: &Run) -> Result<Outcome, Error> {
     let mut outcome = Outcome::default();
-    for round in 0..run.rounds(2, 10) {
+    for round in 0..run.rounds(1, 10) {
         let life = format!("full-{round}");
         let verdict = live(run, &life, "noeviction")?;
         outcome.rounds += 1;

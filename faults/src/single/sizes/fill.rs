@@ -29,9 +29,9 @@ pub(super) const FULL: Size = Size {
 
 /// A quarter of it, for the checks of a change.
 pub(super) const QUICK: Size = Size {
-    nodes: 2500,
-    dispatched: 12_500,
-    queued: 12_500,
+    nodes: 1000,
+    dispatched: 5000,
+    queued: 5000,
     deployments: 1000,
 };
 

@@ -112,7 +112,8 @@ function leases.free(c, node, rt, job, rec)
     redis.call('ZADD', keys.slots(c.root, node), holds.SEAT_TEXT, leases.member(rec.session, lease.id))
     lease.rider = leases.EMPTY
     sessions.write(c, rec.session, session)
-    -- The slot stays taken, so the node's place stays as it is.
+    -- The seat is there again, so the slot stays taken; both count until the hold goes.
+    ready.place(c, rt.class, node, rt.flags, nodes.held(c, node) - 1 + rt.foreign)
     redis.call('ZREM', keys.slots(c.root, node), hold)
     return
   end

@@ -31,7 +31,7 @@ const ROUNDS_TOGETHER: u64 = 4;
 /// The gateway's place in the network, after the servers.
 const GATEWAY: u8 = SERVERS as u8;
 /// Cuts of a quick run: one that nobody notices, and one that has the replica take over.
-const QUICK_CUTS_MS: [u64; 2] = [500, 3500];
+const QUICK_CUTS_MS: [u64; 2] = [500, 6000];
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
 
 fn run(run: &Run) -> Result<Outcome, Error> {

@@ -25,6 +25,9 @@ local damages = {
     redis('ZADD', key('node:slots:n1'), 30000000000000, 'jrunning')
   end, 'slots:n1' },
   { 'a hold of unknown type', 'its type is not known', function() redis('ZADD', key('node:slots:n1'), 5, '?x') end },
+  { 'a hold without a time', 'it has no time', function()
+    redis('ZADD', key('node:slots:n1'), '-inf', 'jrunning')
+  end, ':slots:n1 R' },
   { 'a seat without a lease', 'its lease is missing', function()
     redis('ZADD', key('node:slots:n1'), 40000000000000, 'snobody 1-1')
   end },
@@ -195,6 +198,15 @@ local damages = {
   { 'holds of nobody in the due list', 'is of no node that is there', function() redis('ZADD', key('due'), 9000000000000, 'hnobody') end },
   { 'a cached match of no shape', 'match cache: shape x is not one', function()
     redis('HSET', key('match:' .. state('generation')), 'x', '')
+  end },
+  { 'a deadline without a time', 'due list: nn1 has no time', function() redis('ZADD', key('due'), -1, 'nn1') end, 'R :due' },
+  { 'a box entry without a time', 'box: job failed has no time', function() redis('ZADD', key('failed'), '-inf', 'ffailed') end,
+    'R :due :failed' },
+  { 'a node out of its place among the names', 'list of names: n1 is out of its place', function()
+    redis('ZADD', key('nodes'), 7, 'n1')
+  end },
+  { 'an attribute out of its place among the names', 'list of names: all is out of its place', function()
+    redis('ZADD', key('attrs'), '-inf', 'all')
   end },
   { 'a box entry of another state', 'is not failed', function()
     redis('HSET', key('job:failed'), 'f', 'finished 1 1')

@@ -53,6 +53,11 @@ local damages = {
   { 'a queue that is not listed', 'there are other heads than queues', function() redis('ZREM', key('queues'), 'Pb ') end,
     'R :heads :queue' },
   { 'a number of queues that were drawn', 'queues is less than the number of a queue', function() redis('HSET', R, 'queues', 1) end, 'R' },
+  { 'a queue whose number is none', 'queues: Pb  has no number', function() redis('ZADD', key('queues'), 7.5, 'Pb ') end,
+    'R :heads :queue :queues' },
+  { 'a delayed job without a time', 'job late before its time: it has no time', function()
+    redis('ZADD', key('delayed'), -1, 'late')
+  end, 'R :due :delayed' },
   { 'a head of no queue', 'there are other heads than queues', function() redis('ZADD', key('heads'), 5, '77') end },
   { 'a delayed job without a record', 'job late before its time: its record is missing', function()
     redis('DEL', key('job:late'))

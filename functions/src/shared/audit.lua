@@ -1,7 +1,8 @@
 -- What check and repair share: the audits, in order, and how they are gone through in pages.
 --
 -- An audit is a function of (c, position, budget, say): it looks at up to `budget` items from `position` on (nil at the
--- start), says what is wrong, and returns where to go on (nil at the end) and how many items it looked at. It says a
+-- start), says what is wrong, and returns where to go on (nil at the end, '' at its start) and how many items it looked at, which is all of
+-- `budget` when the page is to end here; c.page is the budget of the whole page, where there are pages. It says a
 -- sentence, what mends it (mend_*.lua), and the arguments for that. Check takes the sentence, repair all of it.
 
 local audit = {}
@@ -60,7 +61,7 @@ function audit.run(c, arg, say)
   local left = paged and (arg.count or PAGE) or arg.count or WHOLE
   local whole = part == 1
   c.live, c.tries, c.tries_lost, c.worked, c.waiting, c.last_grant = 0, 0, 0, 0, 0, 0
-  c.pools = {}
+  c.pools, c.page = {}, paged and left
   while c.exists and AUDITS[part] and left > 0 do
     local used
     position, used = AUDITS[part](c, position, left, say)

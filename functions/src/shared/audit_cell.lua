@@ -2,6 +2,9 @@
 
 local audit_cell = {}
 
+-- Of the names that are out of their place so many are found at once.
+local LISTED_LOOKED_AT = 100
+
 local NUMBERS = { 'grace', 'incarnation', 'class', 'reserved', 'failed', 'expired', 'cancelled', 'released' }
 
 -- A cell has none of these before the first one is drawn or counted.
@@ -30,6 +33,10 @@ local function is_drawn(c, name, key)
   return not last[2] or not drawn or tonumber(last[2]) <= drawn
 end
 
+local function is_whole(text)
+  return text and text:find('^%d+$')
+end
+
 local function numbers(c, say)
   local call = redis.call
   if not call('HGET', c.root, 'schema') then say('cell record: its schema is missing', mend_cell.schema) end
@@ -38,15 +45,15 @@ local function numbers(c, say)
     if not state[name] then say('cell record: ' .. name .. ' is not a number', mend_cell.number, name) end
   end
   for i, value in ipairs(call('HMGET', c.root, unpack(NUMBERS))) do
-    if not tonumber(value or nil) then say('cell record: ' .. NUMBERS[i] .. ' is not a number', mend_cell.number, NUMBERS[i]) end
+    if not is_whole(value) then say('cell record: ' .. NUMBERS[i] .. ' is not a number', mend_cell.number, NUMBERS[i]) end
   end
   for i, value in ipairs(call('HMGET', c.root, unpack(DRAWN))) do
-    if value and not tonumber(value) then say('cell record: ' .. DRAWN[i] .. ' is not a number', mend_cell.number, DRAWN[i]) end
+    if value and not is_whole(value) then say('cell record: ' .. DRAWN[i] .. ' is not a number', mend_cell.number, DRAWN[i]) end
   end
   for _, kind in ipairs(work.ENDS) do
     local name = 'tries_' .. kind
     local value = call('HGET', c.root, name)
-    if value and not tonumber(value) then say('cell record: ' .. name .. ' is not a number', mend_cell.number, name) end
+    if value and not is_whole(value) then say('cell record: ' .. name .. ' is not a number', mend_cell.number, name) end
   end
   if not is_drawn(c, 'class', keys.classes(c.root)) then
     say('cell record: class is less than the number of a class', mend_cell.number, 'class')
@@ -56,9 +63,21 @@ local function numbers(c, say)
   end
 end
 
+-- Lists of names are in the order of the names as long as none has another score.
+local function lists(c, say)
+  for _, key in ipairs({ keys.nodes(c.root), keys.attrs(c.root), keys.deployments(c.root) }) do
+    for _, range in ipairs({ { '-inf', '(0' }, { '(0', '+inf' } }) do
+      for _, name in ipairs(redis.call('ZRANGEBYSCORE', key, range[1], range[2], 'LIMIT', '0', LISTED_LOOKED_AT)) do
+        say('list of names: ' .. name .. ' is out of its place', mend_cell.listed, key, name)
+      end
+    end
+  end
+end
+
 function audit_cell.record(c, _, _, say)
   local call = redis.call
   numbers(c, say)
+  lists(c, say)
   if not call('ZSCORE', keys.due(c.root), cell.SENTINEL) then say('due list: its sentinel is missing', mend_cell.sentinel) end
   local first = call('ZRANGE', keys.due(c.root), '0', '0', 'WITHSCORES')
   if first[1] and first[1] ~= cell.SENTINEL and tonumber(first[2]) < c.wake then

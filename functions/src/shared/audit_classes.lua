@@ -65,6 +65,7 @@ end
 
 -- The part of a class's description that says whether it has an attribute, by the kind of that. Every class has 'all'.
 local PARTS = { all = 'pools', region = 'region', pool = 'pools', pair = 'pairs', label = 'labels' }
+local IS_COUNTED = { all = true, pool = true, pair = true }
 
 -- Adds up the nodes of an attribute's classes, in all and by pool. An attribute may be one of every class there is, and is looked at
 -- in one call, so no more is read of a class than is needed.
@@ -72,20 +73,22 @@ local function tally(c, attr, say)
   local call = redis.call
   local total, by_pool = 0, {}
   local kind, value = attr:match('^(%a+):?(.*)$')
-  local part = PARTS[kind]
-  local has_all, is_counted = kind == 'all', kind == 'all' or kind == 'pool' or kind == 'pair'
-  local wanted = ' ' .. value .. ' '
+  local part, is_counted = PARTS[kind], IS_COUNTED[kind]
+  local class_key, ready_key = keys.class(c.root, ''), keys.ready(c.root, '')
+  local wanted = kind ~= 'all' and ' ' .. value .. ' '
   local found = call('SINTER', keys.attr(c.root, attr))
-  for _, class in ipairs(found) do
-    local desc = part and call('HMGET', keys.class(c.root, class), part, 'pools')
-    local text = desc and desc[1]
-    if not text or not (has_all or (' ' .. text .. ' '):find(wanted, 1, true)) then
+  for i = 1, #found do
+    local class = found[i]
+    local text = part and call('HGET', class_key .. class, part)
+    if not text or wanted and text ~= value and not (' ' .. text .. ' '):find(wanted, 1, true) then
       say('attribute ' .. attr .. ': class ' .. class .. ' does not have it', mend_classes.remove, class, attr)
     elseif is_counted then
-      local nodes_here = math.max(0, call('ZCARD', keys.ready(c.root, class)) - 1)
-      total = total + nodes_here
+      local nodes_here = call('ZCARD', ready_key .. class) - 1
+      if nodes_here > 0 then total = total + nodes_here end
       if kind == 'pair' then
-        for _, pool in ipairs(classes.list(desc[2] or '')) do by_pool[pool] = (by_pool[pool] or 0) + nodes_here end
+        for _, pool in ipairs(classes.list(call('HGET', class_key .. class, 'pools') or '')) do
+          by_pool[pool] = (by_pool[pool] or 0) + math.max(0, nodes_here)
+        end
       end
     end
   end
@@ -118,12 +121,20 @@ local function one_attribute(c, attr, say)
   return looked_at
 end
 
+-- An attribute of more classes gets a page to itself, which it may fill many times over.
+local PAGED = 500
+
 -- Items are attributes and the classes that have them.
 function audit_classes.attributes(c, position, budget, say)
   local after, used = position or '0', 0
   while used < budget do
     local names = pages.names(keys.attrs(c.root), after, 1)
     if not names[1] then return nil, used end
+    local left = budget - used
+    if c.page and left < c.page and redis.call('SCARD', keys.attr(c.root, names[1])) > math.max(left, PAGED) then
+      -- The rest of this page stays empty.
+      return after ~= '0' and after or '', budget
+    end
     used = used + 1 + (one_attribute(c, names[1], say) or 0)
     after = ':' .. names[1]
   end

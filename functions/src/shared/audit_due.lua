@@ -92,7 +92,9 @@ function audit_due.list(c, position, budget, say)
       if not kind then
         say('due list: ' .. page[i] .. ' is of no known kind', mend_due.remove, page[i])
       else
-        used = used + (kind(c, page[i]:sub(2), tonumber(page[i + 1]), say) or 0)
+        local at = tonumber(page[i + 1])
+        if at < 0 then say('due list: ' .. page[i] .. ' has no time', mend_due.at_once, page[i]) end
+        used = used + (kind(c, page[i]:sub(2), at, say) or 0)
       end
     end
   end
@@ -111,9 +113,10 @@ local function entries(key_of, status_of, due)
     end
     for i = 1, #page, 2 do
       local job, status = status_of(page[i])
-      local rec = jobs.read(c, job)
+      local rec, at = jobs.read(c, job), tonumber(page[i + 1])
+      if at < 0 then say('box: job ' .. job .. ' has no time', mend_due.box_time, due, page[i]) end
       -- The record of an overdue entry has gone, and its id may be another job's.
-      if tonumber(page[i + 1]) >= c.now then
+      if at >= c.now then
         if not rec then
           say('box: the record of job ' .. job .. ' is missing', mend_due.box_entry, due, page[i])
         elseif rec.status ~= status then

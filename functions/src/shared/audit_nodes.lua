@@ -87,6 +87,7 @@ local function hold(c, node, rt, member, score, due_ms, say)
   local function wrong(sentence) say(name .. ': ' .. sentence, mend_holds.hold, node, member) end
   if member:sub(1, 1) ~= 'j' then return wrong('its type is not known') end
   local state, deadline = holds.state(score)
+  if score < 0 then wrong('it has no time') end
   local rec = jobs.read(c, job)
   if not rec then return wrong('its job record is missing') end
   if not rec.node then return wrong('its record can not be read') end

@@ -23,6 +23,20 @@ local function head(c, number, shape, say)
   if not score or tonumber(score) ~= tonumber(first[2]) then say(name .. ': its head is not its first job', mend, number) end
 end
 
+-- A part of a queue's jobs: how many were looked at.
+local function jobs_of(c, number, shape, offset, count, say)
+  local page = redis.call('ZRANGE', keys.queue(c.root, number), offset, offset + count, 'WITHSCORES')
+  for i = 1, #page, 2 do
+    local name, mend = 'job ' .. page[i] .. ' in queue ' .. number, mend_queues.waiting
+    local rec = waiting(c, page[i], name, say, mend, number, page[i])
+    if rec and rec.q.shape ~= shape then say(name .. ': it asks for something else', mend, number, page[i]) end
+    if rec and tonumber(page[i + 1]) ~= tonumber(queues.score(rec.q)) then
+      say(name .. ': it is not in its place', mend, number, page[i])
+    end
+  end
+  return #page / 2
+end
+
 -- Items are queues and their jobs. A position is a queue's number and how many of its jobs were looked at.
 function audit_queues.all(c, position, budget, say)
   local call = redis.call
@@ -34,29 +48,27 @@ function audit_queues.all(c, position, budget, say)
   end
   while used < budget do
     local found = call('ZRANGEBYSCORE', keys.queues(c.root), from or '-inf', '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
-    local shape = found[1]
+    local shape, number = found[1], found[2]
     if not shape then return nil, used end
-    local number = string.format('%d', found[2])
-    if number ~= from then offset = 0 end
-    if offset == 0 then
-      head(c, number, shape, say)
-      used = used + 1
-    end
-    local page = call('ZRANGE', keys.queue(c.root, number), offset, offset + budget - used, 'WITHSCORES')
-    for i = 1, #page, 2 do
-      local name, mend = 'job ' .. page[i] .. ' in queue ' .. number, mend_queues.waiting
-      local rec = waiting(c, page[i], name, say, mend, number, page[i])
-      if rec and rec.q.shape ~= shape then say(name .. ': it asks for something else', mend, number, page[i]) end
-      if rec and tonumber(page[i + 1]) ~= tonumber(queues.score(rec.q)) then
-        say(name .. ': it is not in its place', mend, number, page[i])
-      end
-    end
-    local is_over = #page / 2 <= budget - used
-    used = used + #page / 2
-    if is_over then
-      from, offset = string.format('%d', number + 1), 0
+    local looked_at, count = 0, nil
+    if not number:find('^%d+$') then
+      say('queues: ' .. shape .. ' has no number', mend_queues.unlist, shape)
+      -- Numbers have at most 16 digits.
+      number = string.format('%d', math.max(-1, math.min(cell.NEVER, math.floor(number))))
     else
-      from, offset = number, offset + #page / 2
+      if number ~= from then offset = 0 end
+      if offset == 0 then
+        head(c, number, shape, say)
+        used = used + 1
+      end
+      count = budget - used
+      looked_at = jobs_of(c, number, shape, offset, count, say)
+      used = used + looked_at
+    end
+    if count and looked_at > count then
+      from, offset = number, offset + looked_at
+    else
+      from, offset = string.format('%d', number + 1), 0
     end
   end
   return from .. ' ' .. string.format('%d', offset), used
@@ -64,17 +76,20 @@ end
 
 function audit_queues.delayed(c, position, budget, say)
   local offset = tonumber(position or '0')
-  local page = redis.call('ZRANGE', keys.delayed(c.root), offset, offset + budget - 1)
+  local page = redis.call('ZRANGE', keys.delayed(c.root), offset, offset + budget - 1, 'WITHSCORES')
   if page[1] and not redis.call('ZSCORE', keys.due(c.root), 'q') then
     say('due list: q is missing, though jobs wait for their time', mend_queues.first, 'q')
   end
-  for _, job in ipairs(page) do
+  for i = 1, #page, 2 do
+    local job = page[i]
     local name = 'job ' .. job .. ' before its time'
+    if tonumber(page[i + 1]) < 0 then say(name .. ': it has no time', mend_queues.time, job) end
     local rec = waiting(c, job, name, say, mend_queues.delayed, job)
     if rec and queues.has(c, job, rec.q) then say(name .. ': it is in its queue as well', mend_queues.delayed, job) end
   end
-  if #page < budget then return nil, #page end
-  return string.format('%d', offset + #page), #page
+  local used = #page / 2
+  if used < budget then return nil, used end
+  return string.format('%d', offset + used), used
 end
 
 -- What is cached of a class is what fits it. Items are classes, and the queues for each.

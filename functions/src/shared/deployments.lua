@@ -18,8 +18,12 @@ function deployments.read(c, id)
 end
 
 -- Whether its numbers are some.
+local function is_whole(text)
+  return text and text:find('^%d+$')
+end
+
 function deployments.is_readable(rec)
-  return rec.node and rec.spec and tonumber(rec.created or nil) and tonumber(rec.updated or nil) and tonumber(rec.revision or nil)
+  return rec.node and rec.spec and is_whole(rec.created) and is_whole(rec.updated) and is_whole(rec.revision)
 end
 
 function deployments.none(id)

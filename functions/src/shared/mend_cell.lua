@@ -49,6 +49,11 @@ function mend_cell.sentinel(c)
   redis.call('ZADD', keys.due(c.root), '+inf', cell.SENTINEL)
 end
 
+-- A name among others that are in the order of the names.
+function mend_cell.listed(_, key, name)
+  redis.call('ZADD', key, 'XX', '0', name)
+end
+
 -- Looked at by the next call, which finds out when the first deadline is.
 function mend_cell.wake(c)
   c.wake, c.rest = 0, nil

@@ -15,7 +15,8 @@ end
 local function listed(c, class)
   local number = string.format('%d', tonumber(class:sub(1, 10) or nil) or 0)
   local text = redis.call('ZRANGEBYSCORE', keys.classes(c.root), number, number)[1]
-  return text and classes.parse(text), text
+  local desc = text and classes.parse(text)
+  if desc and classes.code(number, desc.max_jobs) == class then return desc, text end
 end
 
 -- Writes the description of a class as it is listed, if it is. Returns the description it has then.

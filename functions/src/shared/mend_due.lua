@@ -6,6 +6,11 @@ function mend_due.remove(c, member)
   redis.call('ZREM', keys.due(c.root), member)
 end
 
+-- What has no time is looked at by the next call.
+function mend_due.at_once(c, member)
+  cell.due_at(c, member, c.now)
+end
+
 -- Holds of an incarnation that ended, without the sentinel that goes last: they are settled; without any: there is nothing to.
 function mend_due.lost(c, rest)
   local lost = keys.lost(c.root, rest:match('^(%S+) %S+$') or '')
@@ -21,6 +26,11 @@ function mend_due.lost_hold(c, incarnation, member)
 end
 
 local BOXES = { f = keys.failed, c = keys.cancelled }
+
+-- An entry that has no time goes now; its job's record goes by itself.
+function mend_due.box_time(c, due, entry)
+  redis.call('ZADD', BOXES[due](c.root), 'XX', c.now_text, entry)
+end
 
 -- An entry of a job that has no record, or has ended otherwise.
 function mend_due.box_entry(c, due, entry)

@@ -13,7 +13,7 @@ local function end_of(c, node, rt, job, rec, score)
   local state = holds.state(score)
   tries.finish_any(c, node, job, rec, score, rec.status)
   local is_over = rec.status ~= 'cancelled' and rec.status ~= 'expired'
-  if is_over or state == 'reserved' then
+  if is_over or (state == 'reserved' and score >= 0) then
     jobs.let_go(c, job)
     leases.free(c, node, rt, job, rec)
     if rec.status == 'released' then redis.call('DEL', keys.job(c.root, job)) end
@@ -65,11 +65,11 @@ local function list_work(c, node, job, rec, score)
   end
 end
 
--- A live job's hold says until when it may run. One that is said to be stopping has its time again.
+-- A live job's hold says until when it may run. One that is said to be stopping, or says no time, has its time again.
 local function run_on(c, node, rt, job, rec, score)
   local state, deadline = holds.state(score)
   local near_ms = math.max(rt.scan_ms, c.now)
-  if state == 'stopping' or (rec.kind == 'q' and state ~= 'running') then
+  if state == 'stopping' or score < 0 or (rec.kind == 'q' and state ~= 'running') then
     deadline = c.now + (tonumber(rec.ttl_ms) or config.value(c, 'job_ttl_ms'))
     score, near_ms = holds.RUNNING + deadline, c.now + cell.HORIZON_MS
     redis.call('ZADD', keys.slots(c.root, node), 'XX', string.format('%d', score), 'j' .. job)

@@ -38,6 +38,16 @@ function mend_queues.waiting(c, number, job)
   queues.drop(c, number, job)
 end
 
+-- A queue without a number is listed no more: it is found by its head, and its jobs by that.
+function mend_queues.unlist(c, shape)
+  redis.call('ZREM', keys.queues(c.root), shape)
+end
+
+-- A job that waits for no time may start.
+function mend_queues.time(c, job)
+  redis.call('ZADD', keys.delayed(c.root), 'XX', c.now_text, job)
+end
+
 -- A job that waits for its time, and only that.
 function mend_queues.delayed(c, job)
   local rec = record_of(c, job)
@@ -76,7 +86,7 @@ local TIMED = { q = keys.delayed, f = keys.failed, c = keys.cancelled }
 -- The due list has the first entry of a sorted set of times.
 function mend_queues.first(c, member)
   local first = redis.call('ZRANGE', TIMED[member](c.root), '0', '0', 'WITHSCORES')
-  if first[2] then cell.due_at(c, member, tonumber(first[2])) end
+  if first[2] then cell.due_at(c, member, math.max(0, first[2])) end
 end
 
 return mend_queues

@@ -131,6 +131,20 @@ impl History {
             .next()
     }
 
+    /// All of it, a line for each call and each injury.
+    pub fn lines(&self) -> String {
+        let injuries = self.injuries.iter().map(|injury| format!("{injury:?}\n"));
+        let calls = self.records.iter().map(|record| {
+            let confirmed = if record.is_confirmed {
+                " confirmed"
+            } else {
+                ""
+            };
+            format!("{} {}{confirmed}\n", record.root, record.line())
+        });
+        injuries.chain(calls).collect()
+    }
+
     /// How many calls got no reply.
     pub fn maybes(&self) -> u64 {
         let maybes = self.records.iter();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
+use crate::history::History;
 use crate::outcome::Violation;
 use crate::{Error, interrupt};
 
@@ -94,6 +95,20 @@ impl Run {
             let sentence: String = violation.sentence.chars().take(300).collect();
             self.say(format_args!("found: {:?}: {sentence}", violation.rule));
         }
+    }
+
+    /// Leaves a history that breaks a rule beside the programs that were built, and says where.
+    pub fn keep_history(&self, history: &History) -> Result<(), Error> {
+        let program = std::env::current_exe().unwrap_or_default();
+        let directory = program
+            .ancestors()
+            .nth(2)
+            .map_or_else(std::env::temp_dir, Path::to_owned);
+        let name = format!("faults-{}-{}.history", self.name, self.seed);
+        let path = directory.join(name);
+        std::fs::write(&path, history.lines()).map_err(Error::file(&path))?;
+        self.say(format_args!("all its calls are in {}", path.display()));
+        Ok(())
     }
 
     /// Says a command that was run, as one would type it.

@@ -64,7 +64,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
             lasted.push(round.fail_over(primary, kind)?);
             outcome.rounds += 1;
         }
-        trial.finish(run, &mut outcome, &mut beside)?;
+        trial.finish(run, &cluster, &mut outcome, &mut beside)?;
     }
     outcome.notes.push(outages(&mut lasted));
     outcome.add_control("the calls beside it", beside);
@@ -86,7 +86,7 @@ impl Round<'_> {
         let (run, cluster) = (self.run, self.cluster);
         let replica = cluster.replica_of(primary)?;
         let root = self.trial.cell_on(cluster, primary)?;
-        let broken = self.trial.now();
+        let broken = self.trial.before(run, cluster);
         let mended = match kind {
             Kind::Kill => {
                 cluster.nodes()[primary].kill(run);

@@ -51,7 +51,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
             lasted.push(round.halt(primary)?);
             outcome.rounds += 1;
         }
-        trial.finish(run, &mut outcome, &mut beside)?;
+        trial.finish(run, &cluster, &mut outcome, &mut beside)?;
     }
     outcome.notes.push(outages(&mut lasted));
     outcome.add_control("the calls in its sockets", in_sockets);
@@ -82,7 +82,7 @@ impl Round<'_> {
             Queue::new(cluster, primary, &name, is_durable, QUEUED)
         };
         let (mut sure, mut bare) = (queue("queued", true)?, queue("queued-bare", false)?);
-        let broken = self.trial.now();
+        let broken = self.trial.before(run, cluster);
         cluster.nodes()[primary].freeze(run);
         sure.send();
         bare.send();

@@ -45,6 +45,8 @@ const PASSING: [&str; 4] = ["MOVED", "ASK", "TRYAGAIN", "CELL_MOVING"];
 fn run(run: &Run) -> Result<Outcome, Error> {
     let moves = run.rounds(4, 50);
     let cluster = Arc::new(Cluster::on_loopback(run)?);
+    // Nobody asks for a replica's word here, so a replica that takes over on a busy machine would undo what was answered.
+    cluster.forbid_failover(run)?;
     let mut outcome = Outcome::default();
     let mut seen = BTreeMap::new();
     while outcome.rounds < moves {
@@ -54,6 +56,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
             run,
             cluster: &cluster,
             name: &name,
+            keeps_history: true,
             outcome: &mut outcome,
             seen: &mut seen,
         };
@@ -98,6 +101,7 @@ fn unguarded(run: &Run, cluster: &Arc<Cluster>) -> Result<Tally, Error> {
         run,
         cluster,
         name: "unguarded",
+        keeps_history: false,
         outcome: &mut shown,
         seen: &mut BTreeMap::new(),
     };
@@ -121,6 +125,8 @@ struct Part<'a> {
     run: &'a Run,
     cluster: &'a Arc<Cluster>,
     name: &'a str,
+    /// Whether the history of one that loses something is left behind.
+    keeps_history: bool,
     outcome: &'a mut Outcome,
     seen: &'a mut BTreeMap<String, u64>,
 }
@@ -131,6 +137,7 @@ impl Part<'_> {
             run,
             cluster,
             name,
+            keeps_history,
             outcome,
             seen,
         } = self;
@@ -189,6 +196,9 @@ impl Part<'_> {
         run.pause(Duration::from_millis(500))?;
         load.drain(run, drain_within)?;
         let verdict = rules::verdict(run, &plan, route.as_ref(), &recorder)?;
+        if *keeps_history && verdict.tally.losses() > 0 {
+            run.keep_history(&recorder.history())?;
+        }
         outcome.protected.add(verdict.tally);
         if let Some(recovery) = verdict.recovery {
             outcome.recovered_in(recovery);

@@ -24,6 +24,9 @@ const POLL: Duration = Duration::from_millis(10);
 /// How long a server may take to answer a question of the test's own.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
+/// What a server's log says when it takes its primary's place: by the vote of the others, or by an order.
+const PROMOTED: [&str; 2] = ["Failover election won", "Taking over the "];
+
 /// One server. It is spoken to through a socket in the file system, which no cut of the network reaches.
 pub(super) struct Node {
     program: PathBuf,
@@ -236,10 +239,21 @@ impl Node {
         }
     }
 
+    fn whole_log(&self) -> String {
+        let log = fs::read(self.directory.join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
+    }
+
+    /// How often it took its primary's place, by its log.
+    pub(super) fn promotions(&self) -> usize {
+        let log = self.whole_log();
+        let is_one = |line: &&str| PROMOTED.iter().any(|words| line.contains(words));
+        log.lines().filter(is_one).count()
+    }
+
     /// The end of its log.
     pub(super) fn log(&self) -> String {
-        let log = fs::read(self.directory.join("log")).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
+        let log = self.whole_log();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(20)..].join("\n")
     }

@@ -72,7 +72,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
             lasted.push(round.cut_off(primary, Duration::from_millis(cut_ms))?);
             outcome.rounds += 1;
         }
-        trial.finish(run, &mut outcome, &mut beside)?;
+        trial.finish(run, &cluster, &mut outcome, &mut beside)?;
     }
     outcome.notes.push(outages(&mut lasted));
     outcome.add_control("the calls past the gateway", beside);
@@ -116,7 +116,7 @@ impl Round<'_> {
             let bare = scope.spawn(|| bare_load.run());
             let cut = || -> Result<(Duration, Instant), Error> {
                 run.pause(Duration::from_millis(400))?;
-                let broken = self.trial.now();
+                let broken = self.trial.before(run, cluster);
                 network.cut_off(run, &[primary as u8, GATEWAY])?;
                 run.pause(time)?;
                 network.heal(run)?;

@@ -170,6 +170,20 @@ impl Cluster {
             })
     }
 
+    /// How often a replica has taken its primary's place so far, asked to or not.
+    pub(super) fn promotions(&self) -> usize {
+        self.nodes.iter().map(Node::promotions).sum()
+    }
+
+    /// Keeps replicas from taking over, where nothing is broken that they should take over for.
+    pub(super) fn forbid_failover(&self, run: &Run) -> Result<(), Error> {
+        for node in &self.nodes {
+            let words = ["CONFIG", "SET", "cluster-replica-no-failover", "yes"];
+            node.order(run, &words)?;
+        }
+        Ok(())
+    }
+
     /// Waits until a replica has taken its primary's place.
     pub(super) fn wait_until_primary(&self, run: &Run, replica: usize) -> Result<Duration, Error> {
         self.wait_for(run, "the replica's promotion", || {
@@ -292,6 +306,7 @@ mod tests {
         cluster.start_node(run, killed).unwrap();
         cluster.wait_until_whole(run).unwrap();
         assert_eq!(cluster.replica_of(replica).unwrap(), killed);
+        assert_eq!(cluster.promotions(), 1);
         // The first try finds its connection broken.
         let is_dispatched = |_| is_kept(&mut wire, root, "dispatch s - - p JOB j1");
         assert!((0..2).any(is_dispatched));

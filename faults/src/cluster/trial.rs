@@ -28,15 +28,18 @@ const WORK_WITHIN: Duration = Duration::from_secs(30);
 pub(super) struct Trial {
     protected: Side,
     control: Side,
+    /// How often replicas had taken over when the last fault was healed, and when that was.
+    promotions: usize,
+    calm_since: Moment,
 }
 
 struct Side {
     plan: Plan,
     route: Arc<ToCluster>,
     recorder: Arc<Recorder>,
-    load: Load,
-    /// What audits found after each fault.
-    unsound: Vec<Violation>,
+    load: Option<Load>,
+    /// What audits found after each fault, and what never ended.
+    found: Vec<Violation>,
 }
 
 /// A moment, as the histories of both loads count it.
@@ -50,9 +53,17 @@ impl Trial {
     pub(super) fn start(run: &Run, cluster: &Arc<Cluster>, number: u64) -> Result<Self, Error> {
         let side =
             |name, durability| Side::start(run, cluster, &format!("{name}{number}"), durability);
+        let promotions = cluster.promotions();
+        let (protected, control) = (
+            side("kept", Durability::Confirmed)?,
+            side("bare", Durability::Answered)?,
+        );
+        let calm_since = moment(&protected, &control);
         Ok(Self {
-            protected: side("kept", Durability::Confirmed)?,
-            control: side("bare", Durability::Answered)?,
+            protected,
+            control,
+            promotions,
+            calm_since,
         })
     }
 
@@ -64,12 +75,45 @@ impl Trial {
         found.ok_or_else(|| no_cell(cluster, primary))
     }
 
-    /// The moment before something is broken, or after it was mended.
+    /// The moment after something was mended.
     pub(super) fn now(&self) -> Moment {
-        Moment {
-            protected_us: self.protected.recorder.now_us(),
-            control_us: self.control.recorder.now_us(),
+        moment(&self.protected, &self.control)
+    }
+
+    /// The moment before something is broken.
+    pub(super) fn before(&mut self, run: &Run, cluster: &Cluster) -> Moment {
+        self.note_unasked(run, cluster);
+        self.now()
+    }
+
+    /// On a machine that leaves a server no time, its replica takes over though nothing was broken. What was not confirmed by then may be
+    /// undone by that as by any other failover; what was confirmed may not.
+    fn note_unasked(&mut self, run: &Run, cluster: &Cluster) {
+        let promotions = cluster.promotions();
+        if promotions == self.promotions {
+            return;
         }
+        let now = self.now();
+        run.say(format_args!(
+            "{} failovers that nobody asked for",
+            promotions - self.promotions
+        ));
+        for (side, begin_us, healed_us) in [
+            (
+                &self.protected,
+                self.calm_since.protected_us,
+                now.protected_us,
+            ),
+            (&self.control, self.calm_since.control_us, now.control_us),
+        ] {
+            side.recorder.healed_after(begin_us, healed_us);
+        }
+        self.calm(promotions);
+    }
+
+    fn calm(&mut self, promotions: usize) {
+        self.promotions = promotions;
+        self.calm_since = self.now();
     }
 
     /// Waits until the Cluster is whole again, notes when it was broken and mended, and has every cell audited.
@@ -89,9 +133,10 @@ impl Trial {
             side.recorder.healed_after(broken_us, mended_us);
             let mut wire = side.route.open();
             for root in &side.plan.roots {
-                side.unsound.extend(unsound(wire.as_mut(), root)?);
+                side.found.extend(unsound(wire.as_mut(), root)?);
             }
         }
+        self.calm(cluster.promotions());
         Ok(())
     }
 
@@ -132,12 +177,20 @@ impl Trial {
 
     /// Ends both loads and judges them: the one without a replica's word as a part of the control run.
     pub(super) fn finish(
-        self,
+        mut self,
         run: &Run,
+        cluster: &Cluster,
         outcome: &mut Outcome,
         control: &mut Tally,
     ) -> Result<(), Error> {
+        self.protected.drain(run)?;
+        self.control.drain(run)?;
+        self.note_unasked(run, cluster);
+        let history = self.protected.recorder.history();
         let (tally, recovery) = self.protected.finish(run)?;
+        if tally.losses() > 0 {
+            run.keep_history(&history)?;
+        }
         outcome.protected.add(tally);
         if let Some(recovery) = recovery {
             outcome.recovered_in(recovery);
@@ -181,28 +234,39 @@ impl Side {
             plan,
             route,
             recorder,
-            load,
-            unsound: Vec::new(),
+            load: Some(load),
+            found: Vec::new(),
         })
     }
 
-    fn finish(self, run: &Run) -> Result<(Tally, Option<Duration>), Error> {
-        let drained = self.load.drain(run, DRAIN_WITHIN);
-        let verdict = rules::verdict(run, &self.plan, self.route.as_ref(), &self.recorder)?;
-        let mut tally = verdict.tally;
-        tally.violations.extend(self.unsound);
-        match drained {
-            Ok(()) => {}
+    /// Ends the load, once all that was begun has ended.
+    fn drain(&mut self, run: &Run) -> Result<(), Error> {
+        let Some(load) = self.load.take() else {
+            return Ok(());
+        };
+        match load.drain(run, DRAIN_WITHIN) {
             // Something that was acknowledged never ends.
             Err(Error::Waited { what, seen, .. }) => {
                 let sentence = format!("{what} did not come: {seen}");
-                tally
-                    .violations
-                    .push(Violation::new(Rule::JobKept, sentence));
+                self.found.push(Violation::new(Rule::JobKept, sentence));
+                Ok(())
             }
-            Err(error) => return Err(error),
+            other => other,
         }
+    }
+
+    fn finish(self, run: &Run) -> Result<(Tally, Option<Duration>), Error> {
+        let verdict = rules::verdict(run, &self.plan, self.route.as_ref(), &self.recorder)?;
+        let mut tally = verdict.tally;
+        tally.violations.extend(self.found);
         Ok((tally, verdict.recovery))
+    }
+}
+
+fn moment(protected: &Side, control: &Side) -> Moment {
+    Moment {
+        protected_us: protected.recorder.now_us(),
+        control_us: control.recorder.now_us(),
     }
 }
 

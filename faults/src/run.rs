@@ -98,17 +98,20 @@ impl Run {
     }
 
     /// Leaves a history that breaks a rule beside the programs that were built, and says where.
-    pub fn keep_history(&self, history: &History) -> Result<(), Error> {
+    pub fn keep_history(&self, history: &History) {
         let program = std::env::current_exe().unwrap_or_default();
         let directory = program
             .ancestors()
             .nth(2)
             .map_or_else(std::env::temp_dir, Path::to_owned);
-        let name = format!("faults-{}-{}.history", self.name, self.seed);
+        // Of several loads of one run, each has its own.
+        let after = self.begin.elapsed().as_secs();
+        let name = format!("faults-{}-{}-after-{after}-s.history", self.name, self.seed);
         let path = directory.join(name);
-        std::fs::write(&path, history.lines()).map_err(Error::file(&path))?;
-        self.say(format_args!("all its calls are in {}", path.display()));
-        Ok(())
+        match std::fs::write(&path, history.lines()) {
+            Ok(()) => self.say(format_args!("all its calls are in {}", path.display())),
+            Err(error) => self.say(format_args!("{}: {error}", path.display())),
+        }
     }
 
     /// Says a command that was run, as one would type it.

@@ -176,6 +176,13 @@ local damages = {
     redis('ZADD', key('classes'), 3, '4\n\nz\n\n')
     redis('HSET', key('class:0000000003000004'), 'max_jobs', 4, 'region', '', 'pools', 'z', 'pairs', '', 'labels', '')
   end, 'R :match:' },
+  { 'a class without a number', 'class without a number', function()
+    for _, text in ipairs(redis('ZRANGE', key('classes'), 0, 0)) do redis('ZADD', key('classes'), -1, text) end
+  end },
+  { 'a sentinel that comes first', 'the sentinel of its ready index is missing', function()
+    local ready = key('ready:' .. class_of('n1'))
+    for _, member in ipairs(redis('ZRANGEBYSCORE', ready, '+inf', '+inf')) do redis('ZADD', ready, '-inf', member) end
+  end },
   { 'a class entry that is none', 'its entry can not be read', function() redis('ZADD', key('classes'), '1.5', 'x') end },
   { 'a session that can not be read', 'session bound: its record can not be read', function()
     redis('HSET', key('session:bound'), 'sticky', 'x')
@@ -273,6 +280,19 @@ describe('check', function()
       if call[1] == 'zrangebyscore' and call[2] == key('due') then reads = reads + 1 end
     end
     expect(reads):equals(1)
+  end)
+
+  it('gives an attribute of very many classes a page to itself', { hosts = 'model' }, function()
+    for i = 1, 1200 do fcall('lockless_register', 'own' .. i, 4, 'LABEL', 'own' .. i) end
+    local cursor, cursors = '0', {}
+    repeat
+      local page = fcall('lockless_check', 'CURSOR', cursor)
+      expect(page[2]):equals({})
+      cursor = page[1]
+      cursors[cursor] = true
+    until cursor == '0'
+    -- What all classes have comes first among the attributes.
+    expect(cursors['5:']):equals(true)
   end)
 
   it('of a cell that does not exist is empty', function()

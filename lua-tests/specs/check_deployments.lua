@@ -11,8 +11,11 @@ local damages = {
   { 'a deployment without a record', 'deployment free: its record is missing', function()
     redis('DEL', key('deployment:free'))
   end, ':deployment:free :deployments:free:default :deployments' },
+  { 'a deployment whose times are none', 'deployment free: its times can not be read', function()
+    redis('HSET', key('deployment:free'), 'created', '-1')
+  end, ':deployment:free :deployments:free:default' },
   { 'a deployment that can not be read', 'deployment free: its record can not be read', function()
-    redis('HDEL', key('deployment:free'), 'created')
+    redis('HDEL', key('deployment:free'), 'revision')
   end, 'deployment:free :deployments' },
   { 'one that a node has and that is not listed', 'deployment owned: it is not listed', function()
     redis('ZREM', key('deployments'), 'owned')

@@ -180,6 +180,20 @@ describe('check of a cell with queues', function()
     expect(fcall('lockless_check')):equals({})
   end)
 
+  it('loses no job of a queue whose number was lost while others came', function()
+    redis('ZADD', key('queues'), 7.5, 'Pb ')
+    fcall('lockless_submit', 'later', 'p', 'POOL', 'b')
+    for _ = 1, 3 do fcall('lockless_repair') end
+    expect(fcall('lockless_check')):equals({})
+    expect(fcall('lockless_job', 'later')):has('status', 'pending')
+    fcall('lockless_register', 'n9', 100, 'POOL', 'b')
+    local ids = {}
+    for _, item in ipairs(fcall('lockless_pull', 'n9', 'COUNT', 100)[1]) do ids[fields(item).job_id] = true end
+    expect({ other = ids.other, later = ids.later }):equals({ other = true, later = true })
+    -- Those of the other pool.
+    expect(fcall('lockless_stats')):has('pending', 3)
+  end)
+
   for _, damage in ipairs(damages) do
     finds_and_mends({ name = damage[1], words = damage[2], hurt = damage[3], changed = damage[4] })
   end

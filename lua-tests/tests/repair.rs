@@ -1,5 +1,5 @@
 //! Whatever one key of a cell, one field or one member of it loses, repair mends until check names nothing, and the cell works.
-//! Whatever a field or a score says instead of what it said, check and repair answer.
+//! Whatever a field or a score says instead of what it said, repair mends too.
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 
@@ -75,7 +75,7 @@ fn wrong_values(host: &mut InProcess) -> Vec<Damage> {
             }
             "zset" => {
                 for member in bulks(&ask(host, &[b"ZRANGE", &name, b"0", b"-1"])) {
-                    for score in [&b"-inf"[..], b"-1", b"7.5"] {
+                    for score in [&b"-inf"[..], b"-1", b"7.5", b"1e16", b"+inf"] {
                         out.push(damage(&[b"ZADD", &name, score, &member]));
                     }
                 }

@@ -175,11 +175,11 @@ impl Cluster {
         self.nodes.iter().map(Node::promotions).sum()
     }
 
-    /// Keeps replicas from taking over, where nothing is broken that they should take over for.
-    pub(super) fn forbid_failover(&self, run: &Run) -> Result<(), Error> {
+    /// Whether replicas take over when they hear nothing of their primary. A server that is started again may.
+    pub(super) fn may_fail_over(&self, may: bool) -> Result<(), Error> {
+        let value = if may { "no" } else { "yes" };
         for node in &self.nodes {
-            let words = ["CONFIG", "SET", "cluster-replica-no-failover", "yes"];
-            node.order(run, &words)?;
+            node.say::<()>(&["CONFIG", "SET", "cluster-replica-no-failover", value])?;
         }
         Ok(())
     }
@@ -306,7 +306,7 @@ mod tests {
         cluster.start_node(run, killed).unwrap();
         cluster.wait_until_whole(run).unwrap();
         assert_eq!(cluster.replica_of(replica).unwrap(), killed);
-        assert_eq!(cluster.promotions(), 1);
+        assert!(cluster.promotions() >= 1);
         // The first try finds its connection broken.
         let is_dispatched = |_| is_kept(&mut wire, root, "dispatch s - - p JOB j1");
         assert!((0..2).any(is_dispatched));

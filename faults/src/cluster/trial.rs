@@ -53,17 +53,20 @@ impl Trial {
     pub(super) fn start(run: &Run, cluster: &Arc<Cluster>, number: u64) -> Result<Self, Error> {
         let side =
             |name, durability| Side::start(run, cluster, &format!("{name}{number}"), durability);
+        cluster.may_fail_over(true)?;
         let promotions = cluster.promotions();
         let (protected, control) = (
             side("kept", Durability::Confirmed)?,
             side("bare", Durability::Answered)?,
         );
-        let calm_since = moment(&protected, &control);
         Ok(Self {
             protected,
             control,
             promotions,
-            calm_since,
+            calm_since: Moment {
+                protected_us: 0,
+                control_us: 0,
+            },
         })
     }
 
@@ -77,7 +80,10 @@ impl Trial {
 
     /// The moment after something was mended.
     pub(super) fn now(&self) -> Moment {
-        moment(&self.protected, &self.control)
+        Moment {
+            protected_us: self.protected.recorder.now_us(),
+            control_us: self.control.recorder.now_us(),
+        }
     }
 
     /// The moment before something is broken.
@@ -90,25 +96,19 @@ impl Trial {
     /// undone by that as by any other failover; what was confirmed may not.
     fn note_unasked(&mut self, run: &Run, cluster: &Cluster) {
         let promotions = cluster.promotions();
-        if promotions == self.promotions {
-            return;
+        let unasked = promotions.saturating_sub(self.promotions);
+        if unasked > 0 {
+            run.say(format_args!("{unasked} failovers that nobody asked for"));
+            // Nothing was mended, so the time without work is counted from when all was well.
+            let since = &self.calm_since;
+            for (side, begin_us) in [
+                (&self.protected, since.protected_us),
+                (&self.control, since.control_us),
+            ] {
+                side.recorder.healed_after(begin_us, begin_us);
+            }
+            self.calm(promotions);
         }
-        let now = self.now();
-        run.say(format_args!(
-            "{} failovers that nobody asked for",
-            promotions - self.promotions
-        ));
-        for (side, begin_us, healed_us) in [
-            (
-                &self.protected,
-                self.calm_since.protected_us,
-                now.protected_us,
-            ),
-            (&self.control, self.calm_since.control_us, now.control_us),
-        ] {
-            side.recorder.healed_after(begin_us, healed_us);
-        }
-        self.calm(promotions);
     }
 
     fn calm(&mut self, promotions: usize) {
@@ -125,18 +125,21 @@ impl Trial {
         mended: &Moment,
     ) -> Result<(), Error> {
         cluster.wait_until_whole(run)?;
-        let (protected, control) = (&mut self.protected, &mut self.control);
+        // Whatever comes from here on was not asked for.
+        let promotions = cluster.promotions();
         for (side, broken_us, mended_us) in [
-            (protected, broken.protected_us, mended.protected_us),
-            (control, broken.control_us, mended.control_us),
+            (&self.protected, broken.protected_us, mended.protected_us),
+            (&self.control, broken.control_us, mended.control_us),
         ] {
             side.recorder.healed_after(broken_us, mended_us);
+        }
+        self.calm(promotions);
+        for side in [&mut self.protected, &mut self.control] {
             let mut wire = side.route.open();
             for root in &side.plan.roots {
                 side.found.extend(unsound(wire.as_mut(), root)?);
             }
         }
-        self.calm(cluster.promotions());
         Ok(())
     }
 
@@ -185,11 +188,14 @@ impl Trial {
     ) -> Result<(), Error> {
         self.protected.drain(run)?;
         self.control.drain(run)?;
+        // What is asked of the cells in the end is about what was kept by now.
+        cluster.may_fail_over(false)?;
+        cluster.wait_until_whole(run)?;
         self.note_unasked(run, cluster);
         let history = self.protected.recorder.history();
         let (tally, recovery) = self.protected.finish(run)?;
         if tally.losses() > 0 {
-            run.keep_history(&history)?;
+            run.keep_history(&history);
         }
         outcome.protected.add(tally);
         if let Some(recovery) = recovery {
@@ -260,13 +266,6 @@ impl Side {
         let mut tally = verdict.tally;
         tally.violations.extend(self.found);
         Ok((tally, verdict.recovery))
-    }
-}
-
-fn moment(protected: &Side, control: &Side) -> Moment {
-    Moment {
-        protected_us: protected.recorder.now_us(),
-        control_us: control.recorder.now_us(),
     }
 }
 

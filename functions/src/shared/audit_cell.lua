@@ -30,11 +30,7 @@ end
 local function is_drawn(c, name, key)
   local last = redis.call('ZRANGE', key, '-1', '-1', 'WITHSCORES')
   local drawn = tonumber(redis.call('HGET', c.root, name) or '0')
-  return not last[2] or not drawn or tonumber(last[2]) <= drawn
-end
-
-local function is_whole(text)
-  return text and text:find('^%d+$')
+  return not cell.is_whole(last[2]) or not drawn or tonumber(last[2]) <= drawn
 end
 
 local function numbers(c, say)
@@ -45,15 +41,15 @@ local function numbers(c, say)
     if not state[name] then say('cell record: ' .. name .. ' is not a number', mend_cell.number, name) end
   end
   for i, value in ipairs(call('HMGET', c.root, unpack(NUMBERS))) do
-    if not is_whole(value) then say('cell record: ' .. NUMBERS[i] .. ' is not a number', mend_cell.number, NUMBERS[i]) end
+    if not cell.is_whole(value) then say('cell record: ' .. NUMBERS[i] .. ' is not a number', mend_cell.number, NUMBERS[i]) end
   end
   for i, value in ipairs(call('HMGET', c.root, unpack(DRAWN))) do
-    if value and not is_whole(value) then say('cell record: ' .. DRAWN[i] .. ' is not a number', mend_cell.number, DRAWN[i]) end
+    if value and not cell.is_whole(value) then say('cell record: ' .. DRAWN[i] .. ' is not a number', mend_cell.number, DRAWN[i]) end
   end
   for _, kind in ipairs(work.ENDS) do
     local name = 'tries_' .. kind
     local value = call('HGET', c.root, name)
-    if value and not is_whole(value) then say('cell record: ' .. name .. ' is not a number', mend_cell.number, name) end
+    if value and not cell.is_whole(value) then say('cell record: ' .. name .. ' is not a number', mend_cell.number, name) end
   end
   if not is_drawn(c, 'class', keys.classes(c.root)) then
     say('cell record: class is less than the number of a class', mend_cell.number, 'class')
@@ -78,7 +74,7 @@ function audit_cell.record(c, _, _, say)
   local call = redis.call
   numbers(c, say)
   lists(c, say)
-  if not call('ZSCORE', keys.due(c.root), cell.SENTINEL) then say('due list: its sentinel is missing', mend_cell.sentinel) end
+  if call('ZSCORE', keys.due(c.root), cell.SENTINEL) ~= 'inf' then say('due list: its sentinel is missing', mend_cell.sentinel) end
   local first = call('ZRANGE', keys.due(c.root), '0', '0', 'WITHSCORES')
   if first[1] and first[1] ~= cell.SENTINEL and tonumber(first[2]) < c.wake then
     say('cell record: wake is later than the first deadline, ' .. first[1], mend_cell.wake)

@@ -15,7 +15,7 @@ local function one_class(c, class, text, say)
   if classes.canonical(desc) ~= text then
     say('class ' .. class .. ': its description differs from its entry', mend_classes.describe, class)
   end
-  if not call('ZSCORE', keys.ready(c.root, class), cell.SENTINEL) then
+  if call('ZSCORE', keys.ready(c.root, class), cell.SENTINEL) ~= 'inf' then
     say('class ' .. class .. ': the sentinel of its ready index is missing', mend_classes.sentinel, class)
   end
   if call('ZCARD', keys.ready(c.root, class)) <= 1 then say('class ' .. class .. ': it has no node', mend_classes.drop, class) end
@@ -29,9 +29,17 @@ local function one_class(c, class, text, say)
   end
 end
 
+-- Of the classes that lost their number so many are found at once.
+local UNNUMBERED_LOOKED_AT = 100
+
 -- Items are classes and the members of their ready indexes. A position is the number before the class, and an offset.
 function audit_classes.all(c, position, budget, say)
   local before, offset, used = '0', 0, 0
+  if not position then
+    for _, text in ipairs(redis.call('ZRANGEBYSCORE', keys.classes(c.root), '-inf', '0', 'LIMIT', '0', UNNUMBERED_LOOKED_AT)) do
+      say('class without a number: its entry can not be read', mend_classes.relist, text)
+    end
+  end
   if position then
     local number, count = position:match('^(%S+) (%d+)$')
     before, offset = number, tonumber(count)
@@ -39,8 +47,10 @@ function audit_classes.all(c, position, budget, say)
   while used < budget do
     local text, number = next_class(c, before)
     if not text then return nil, used end
-    local desc = number:find('^%d+$') and classes.parse(text)
-    if not desc then say('class ' .. number .. ': its entry can not be read', mend_classes.unlist, text) end
+    local desc = cell.is_whole(number) and classes.parse(text)
+    if not desc then say('class ' .. number .. ': its entry can not be read', mend_classes.relist, text) end
+    -- Nothing that has a number comes after it.
+    if tonumber(number) >= cell.NEVER then return nil, used + 1 end
     local class = classes.code(desc and number or 0, desc and desc.max_jobs or 0)
     if offset == 0 then
       if desc then one_class(c, class, text, say) end
@@ -75,7 +85,7 @@ local function tally(c, attr, say)
   local kind, value = attr:match('^(%a+):?(.*)$')
   local part, is_counted = PARTS[kind], IS_COUNTED[kind]
   local class_key, ready_key = keys.class(c.root, ''), keys.ready(c.root, '')
-  local wanted = kind ~= 'all' and ' ' .. value .. ' '
+  local wanted = kind ~= 'all' and ' ' .. (value or '') .. ' '
   local found = call('SINTER', keys.attr(c.root, attr))
   for i = 1, #found do
     local class = found[i]

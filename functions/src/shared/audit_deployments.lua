@@ -52,6 +52,7 @@ local function one(c, id, say)
   local function wrong(sentence) say('deployment ' .. id .. ': ' .. sentence, mend_deployments.one, id) end
   if not rec then return wrong('its record is missing') end
   if not deployments.is_readable(rec) then return wrong('its record can not be read') end
+  if not deployments.has_times(rec) then return wrong('its times can not be read') end
   if rec.indexing then wrong('a change of it was interrupted') end
   if tonumber(rec.revision) > cell.counter(c, 'deployments') then wrong('its revision was never drawn') end
   local score = redis.call('ZSCORE', keys.free(c.root, rec.pool), deployments.member(rec, id))

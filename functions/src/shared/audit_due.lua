@@ -34,7 +34,7 @@ function kinds.l(c, rest, _, say)
   local call = redis.call
   local incarnation, node = rest:match('^(%S+) (%S+)$')
   local lost = keys.lost(c.root, incarnation or '')
-  if not call('ZSCORE', lost, holds.SENTINEL) then return say('due list: l' .. rest .. ' has no holds', mend_due.lost, rest) end
+  if call('ZSCORE', lost, holds.SENTINEL) ~= 'inf' then return say('due list: l' .. rest .. ' has no holds', mend_due.lost, rest) end
   local page = call('ZRANGE', lost, '0', LOST_LOOKED_AT - 1, 'WITHSCORES')
   c.skipped = c.skipped or #page / 2 == LOST_LOOKED_AT
   for i = 1, #page, 2 do
@@ -93,7 +93,7 @@ function audit_due.list(c, position, budget, say)
         say('due list: ' .. page[i] .. ' is of no known kind', mend_due.remove, page[i])
       else
         local at = tonumber(page[i + 1])
-        if at < 0 then say('due list: ' .. page[i] .. ' has no time', mend_due.at_once, page[i]) end
+        if not cell.is_time(at) then say('due list: ' .. page[i] .. ' has no time', mend_due.at_once, page[i]) end
         used = used + (kind(c, page[i]:sub(2), at, say) or 0)
       end
     end
@@ -114,7 +114,7 @@ local function entries(key_of, status_of, due)
     for i = 1, #page, 2 do
       local job, status = status_of(page[i])
       local rec, at = jobs.read(c, job), tonumber(page[i + 1])
-      if at < 0 then say('box: job ' .. job .. ' has no time', mend_due.box_time, due, page[i]) end
+      if not cell.is_time(at) then say('box: job ' .. job .. ' has no time', mend_due.box_time, due, page[i]) end
       -- The record of an overdue entry has gone, and its id may be another job's.
       if at >= c.now then
         if not rec then

@@ -39,7 +39,7 @@ local function place(c, node, rt, held, say)
   local slots = keys.slots(c.root, node)
   if nodes.is_lost(rt) then
     if call('EXISTS', slots) == 1 then say('node ' .. node .. ': its slots are there though it is lost', mend_nodes.abandon, node) end
-  elseif not call('ZSCORE', slots, holds.SENTINEL) then
+  elseif call('ZSCORE', slots, holds.SENTINEL) ~= 'inf' then
     say('node ' .. node .. ': its slots are missing', mend_nodes.slots, node)
   end
 end
@@ -90,7 +90,7 @@ local function hold(c, node, rt, member, score, due_ms, say)
   if score < 0 then wrong('it has no time') end
   local rec = jobs.read(c, job)
   if not rec then return wrong('its job record is missing') end
-  if not rec.node then return wrong('its record can not be read') end
+  if not rec.node or not tonumber(rec.ttl_ms) then return wrong('its record can not be read') end
   c.last_grant = math.max(c.last_grant, tonumber(rec.grant) or 0)
   if rec.node ~= node then wrong('its job is ' .. (jobs.place(rec) == '' and 'nowhere' or 'on ' .. rec.node)) end
   if redis.call('PTTL', keys.job(c.root, job)) >= 0 then wrong('its job record is about to go') end

@@ -51,10 +51,12 @@ function audit_queues.all(c, position, budget, say)
     local shape, number = found[1], found[2]
     if not shape then return nil, used end
     local looked_at, count = 0, nil
-    if not number:find('^%d+$') then
+    if not cell.is_whole(number) then
       say('queues: ' .. shape .. ' has no number', mend_queues.unlist, shape)
-      -- Numbers have at most 16 digits.
-      number = string.format('%d', math.max(-1, math.min(cell.NEVER, math.floor(number))))
+      used = used + 1
+      -- Nothing that has one comes after it.
+      if tonumber(number) >= cell.NEVER then return nil, used end
+      number = string.format('%d', math.max(-1, math.floor(number)))
     else
       if number ~= from then offset = 0 end
       if offset == 0 then
@@ -83,7 +85,7 @@ function audit_queues.delayed(c, position, budget, say)
   for i = 1, #page, 2 do
     local job = page[i]
     local name = 'job ' .. job .. ' before its time'
-    if tonumber(page[i + 1]) < 0 then say(name .. ': it has no time', mend_queues.time, job) end
+    if not cell.is_time(page[i + 1]) then say(name .. ': it has no time', mend_queues.time, job) end
     local rec = waiting(c, job, name, say, mend_queues.delayed, job)
     if rec and queues.has(c, job, rec.q) then say(name .. ': it is in its queue as well', mend_queues.delayed, job) end
   end

@@ -19,6 +19,16 @@ cell.SENTINEL = '~ sentinel: keeps this sorted set alive and in its skiplist enc
 
 cell.NEVER = 9007199254740991
 
+-- Whether a text is a whole number that was counted, drawn, or is a time.
+function cell.is_whole(text)
+  return text and text:find('^%d+$') ~= nil and text + 0 < cell.NEVER
+end
+
+-- Whether the score of a member is a time.
+function cell.is_time(score)
+  return score + 0 >= 0 and score + 0 <= cell.NEVER
+end
+
 -- An outage shorter than this is no outage.
 local OUTAGE_MS = 10000
 

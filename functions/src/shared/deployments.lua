@@ -18,12 +18,13 @@ function deployments.read(c, id)
 end
 
 -- Whether its numbers are some.
-local function is_whole(text)
-  return text and text:find('^%d+$')
+function deployments.is_readable(rec)
+  return rec.node and rec.spec and cell.is_whole(rec.revision)
 end
 
-function deployments.is_readable(rec)
-  return rec.node and rec.spec and is_whole(rec.created) and is_whole(rec.updated) and is_whole(rec.revision)
+-- Whether it can be known when it was created and updated.
+function deployments.has_times(rec)
+  return cell.is_whole(rec.created) and cell.is_whole(rec.updated)
 end
 
 function deployments.none(id)

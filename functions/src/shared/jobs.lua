@@ -82,7 +82,10 @@ end
 function jobs.started(rec, score)
   if not score then return nil end
   local state, deadline = holds.state(score)
-  if state == 'running' then return rec.started or string.format('%d', deadline - rec.ttl_ms) end
+  if state ~= 'running' then return nil end
+  if cell.is_whole(rec.started) then return rec.started end
+  local ttl_ms = tonumber(rec.ttl_ms)
+  return ttl_ms and string.format('%d', deadline - ttl_ms)
 end
 
 -- The box an ended job is listed in, and its member there; nil for finished ones.

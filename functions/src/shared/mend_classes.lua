@@ -37,9 +37,16 @@ function mend_classes.drop(c, class)
   classes.drop_if_empty(c, class)
 end
 
--- An entry that describes nothing.
-function mend_classes.unlist(c, text)
-  redis.call('ZREM', keys.classes(c.root), text)
+-- An entry that describes nothing, or whose number is lost: it has that of the class which is so described, or goes.
+function mend_classes.relist(c, text)
+  local call = redis.call
+  for _, class in ipairs(call('SINTER', keys.attr(c.root, 'all'))) do
+    local desc = classes.read(c, class)
+    if desc and classes.canonical(desc) == text then
+      return call('ZADD', keys.classes(c.root), string.format('%d', class:sub(1, 10)), text)
+    end
+  end
+  call('ZREM', keys.classes(c.root), text)
 end
 
 -- Puts a class into the set of an attribute it has.

@@ -12,6 +12,11 @@ function mend_deployments.one(c, id)
     call('DEL', keys.deployment(c.root, id))
     return call('ZREM', keys.deployments(c.root), id)
   end
+  if not deployments.has_times(rec) then
+    -- What stands among the free ones with another time is taken out by its pool.
+    rec.created, rec.updated = c.now_text, c.now_text
+    call('HSET', keys.deployment(c.root, id), 'created', rec.created, 'updated', rec.updated)
+  end
   if tonumber(rec.revision) > cell.counter(c, 'deployments') then
     call('HSET', c.root, 'deployments', rec.revision)
     c.counter = nil

@@ -27,9 +27,12 @@ end
 
 local BOXES = { f = keys.failed, c = keys.cancelled }
 
--- An entry that has no time goes now; its job's record goes by itself.
+-- An entry that has no time goes with its job's record.
 function mend_due.box_time(c, due, entry)
-  redis.call('ZADD', BOXES[due](c.root), 'XX', c.now_text, entry)
+  local job = due == 'f' and entry:sub(2) or entry
+  local left_ms = redis.call('PTTL', keys.job(c.root, job))
+  if left_ms < 0 then left_ms = config.value(c, 'keep_finished_ms') end
+  redis.call('ZADD', BOXES[due](c.root), 'XX', string.format('%d', c.now + left_ms), entry)
 end
 
 -- An entry of a job that has no record, or has ended otherwise.

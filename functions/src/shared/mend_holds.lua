@@ -86,7 +86,7 @@ function mend_holds.hold(c, node, member)
   if member:sub(1, 1) ~= 'j' then return holds.free(c, node, rt, member) end
   local job = member:sub(2)
   local rec = tries.record(c, job)
-  if not rec or not rec.node or (rec.kind == 'q' and not rec.q) then rec = mend_holds.expire(c, job, node, rt.class) end
+  if not rec or not rec.node or not tonumber(rec.ttl_ms) or (rec.kind == 'q' and not rec.q) then rec = mend_holds.expire(c, job, node, rt.class) end
   if rec.node ~= node then return bring_home(c, node, rt, job, rec, score) end
   redis.call('PERSIST', keys.job(c.root, job))
   if rec.status then return end_of(c, node, rt, job, rec, score) end

@@ -95,8 +95,8 @@ end
 
 -- The number that was drawn last as an incarnation. One that can't be read is mended first.
 local function last_drawn(c)
-  local drawn = tonumber(redis.call('HGET', c.root, 'incarnation') or nil)
-  if drawn then return drawn end
+  local drawn = redis.call('HGET', c.root, 'incarnation')
+  if cell.is_whole(drawn) then return tonumber(drawn) end
   mend_cell.number(c, 'incarnation')
   return last_drawn(c)
 end

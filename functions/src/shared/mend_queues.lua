@@ -40,7 +40,7 @@ end
 
 -- A queue without a number is listed no more: it is found by its head, and its jobs by that.
 function mend_queues.unlist(c, shape)
-  redis.call('ZREM', keys.queues(c.root), shape)
+  if not queues.number_of(c, shape) then redis.call('ZREM', keys.queues(c.root), shape) end
 end
 
 -- A job that waits for no time may start.

@@ -39,7 +39,7 @@ end
 -- The number of a job's queue as text, or nil when there is none.
 function queues.number_of(c, shape)
   local number = redis.call('ZSCORE', keys.queues(c.root), shape)
-  return number and string.format('%d', number) or nil
+  return cell.is_whole(number) and number or nil
 end
 
 -- Whether a job of these wishes would need a queue that there is no room for.

@@ -33,7 +33,7 @@ end
 
 -- Whether a job that runs is listed as it should be.
 function work.has(c, node, job, q, started, asked)
-  return redis.call('ZSCORE', keys.work(c.root, node), member(asked and ASKED or letters(q), job, q, started)) ~= false
+  return redis.call('ZSCORE', keys.work(c.root, node), member(asked and ASKED or letters(q), job, q, started)) == '0'
 end
 
 -- The same of one entry.

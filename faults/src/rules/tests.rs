@@ -1,6 +1,7 @@
 //! Made-up histories: each rule finds what breaks it, and nothing where nothing does.
 
 mod ends;
+mod nodes;
 mod sight;
 mod undone;
 

@@ -10,8 +10,14 @@ use super::at_least_us;
 #[derive(Default)]
 pub(crate) struct Words<'h> {
     records: Vec<&'h Record>,
-    /// When it may have ended, by itself or by its silence.
-    may_end_us: Vec<u64>,
+    /// The times in which it may have ended, by itself or by its silence.
+    may_end: Vec<Ending>,
+}
+
+/// Within this time a node may have ended, at any moment.
+struct Ending {
+    from_us: u64,
+    until_us: u64,
 }
 
 /// A node, by cell and id.
@@ -31,17 +37,26 @@ pub(crate) fn of(history: &History) -> BTreeMap<NodeKey<'_>, Words<'_>> {
         }
     }
     for words in nodes.values_mut() {
-        words.may_end_us = ends(history, &words.records);
+        words.may_end = endings(history, &words.records);
     }
     nodes
 }
 
 /// A node's holds may end when it registers, which it does anew only, when it leaves, and when it was silent.
-fn ends(history: &History, records: &[&Record]) -> Vec<u64> {
-    let mut ends: Vec<u64> = records
+fn endings(history: &History, records: &[&Record]) -> Vec<Ending> {
+    // A call is made at some moment between its start and its reply. One without a reply was made before the node's next word was answered.
+    let answered_us = |at: usize| {
+        let answered = records[at..].iter().find(|record| record.reply().is_some());
+        answered.map_or(u64::MAX, |record| record.end_us)
+    };
+    let mut endings: Vec<Ending> = records
         .iter()
-        .filter(|record| matches!(record.function, "register" | "deregister"))
-        .map(|record| record.start_us)
+        .enumerate()
+        .filter(|(_, record)| matches!(record.function, "register" | "deregister"))
+        .map(|(at, record)| Ending {
+            from_us: record.start_us,
+            until_us: answered_us(at),
+        })
         .collect();
     let ttl_us = at_least_us(history.heartbeat_ttl_ms);
     let heard: Vec<&&Record> = records
@@ -51,21 +66,27 @@ fn ends(history: &History, records: &[&Record]) -> Vec<u64> {
     for pair in heard.windows(2) {
         let silent_us = pair[0].start_us + ttl_us;
         if pair[1].end_us > silent_us {
-            ends.push(silent_us);
+            endings.push(Ending {
+                from_us: silent_us,
+                until_us: pair[1].end_us,
+            });
         }
     }
     if let Some(last) = heard.last() {
-        ends.push(last.start_us + ttl_us);
+        endings.push(Ending {
+            from_us: last.start_us + ttl_us,
+            until_us: u64::MAX,
+        });
     }
-    ends.sort_unstable();
-    ends
+    endings
 }
 
 impl Words<'_> {
     /// When a hold that was there at this time may first have ended with its node.
     pub(crate) fn may_end_after(&self, time_us: u64) -> u64 {
-        let next = self.may_end_us.partition_point(|end| *end <= time_us);
-        self.may_end_us.get(next).copied().unwrap_or(u64::MAX)
+        let later = self.may_end.iter().filter(|one| one.until_us > time_us);
+        let first = later.map(|one| one.from_us.max(time_us)).min();
+        first.unwrap_or(u64::MAX)
     }
 
     /// Whether it may have ended after `from_us` and not after `to_us`.

@@ -282,7 +282,7 @@ describe('check', function()
     expect(reads):equals(1)
   end)
 
-  it('gives an attribute of very many classes a page to itself', { hosts = 'model' }, function()
+  it('gives an attribute of very many classes two pages to itself', { hosts = 'model' }, function()
     for i = 1, 1200 do fcall('lockless_register', 'own' .. i, 4, 'LABEL', 'own' .. i) end
     local cursor, cursors = '0', {}
     repeat
@@ -293,6 +293,26 @@ describe('check', function()
     until cursor == '0'
     -- What all classes have comes first among the attributes.
     expect(cursors['5:']):equals(true)
+    expect(cursors['5::all 2']):equals(true)
+    -- Either page names what is its own.
+    local class = class_of('own7')
+    redis('SADD', key('attr:pool:default'), 'stranger')
+    redis('SADD', key('pool:default:members'), 'nobody')
+    local found = {}
+    repeat
+      local page = fcall('lockless_repair', 'CURSOR', cursor)
+      for _, sentence in ipairs(page[2]) do found[#found + 1] = sentence end
+      cursor = page[1]
+    until cursor == '0'
+    expect(#found):equals(2)
+    expect(found[1]):contains('attribute pool:default: class stranger does not have it')
+    expect(found[2]):contains('pool default: its members are not as many as the nodes of its classes')
+    expect(class_of('own7')):equals(class)
+    repeat
+      local page = fcall('lockless_check', 'CURSOR', cursor)
+      expect(page[2]):equals({})
+      cursor = page[1]
+    until cursor == '0'
   end)
 
   it('of a cell that does not exist is empty', function()

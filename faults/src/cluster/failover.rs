@@ -31,6 +31,9 @@ const ROUNDS_TOGETHER: u64 = 5;
 const UNREAD: usize = 100;
 /// For how long the replica reads nothing: not so long that it is taken for gone.
 const BEHIND: Duration = Duration::from_millis(300);
+/// A `CLUSTER FAILOVER` is ordered so often, and again after so long.
+const FAILOVER_ORDERS: usize = 5;
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(7);
 const ORDER_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
@@ -94,15 +97,28 @@ impl Round<'_> {
                 cluster.start_node(run, primary)?;
                 self.trial.now()
             }
-            Kind::Failover => {
-                cluster.nodes()[replica].order(run, &["CLUSTER", "FAILOVER"])?;
-                self.trial.now()
-            }
+            Kind::Failover => self.fail_over_by_order(replica)?,
             Kind::Takeover => self.take_over(primary, replica)?,
         };
         cluster.wait_until_primary(run, replica)?;
         self.trial.heal(run, cluster, &broken, &mended)?;
         self.trial.outage(run, &root, &broken)
+    }
+
+    /// An order is given up by the servers after five seconds, when the replica was not up to date by then: whoever gave it gives it again. Says
+    /// when it was given last.
+    fn fail_over_by_order(&mut self, replica: usize) -> Result<Moment, Error> {
+        let (run, cluster) = (self.run, self.cluster);
+        let mut ordered = self.trial.now();
+        for _ in 0..FAILOVER_ORDERS {
+            cluster.nodes()[replica].order(run, &["CLUSTER", "FAILOVER"])?;
+            ordered = self.trial.now();
+            match cluster.wait_for_primary(run, replica, GIVEN_UP_AFTER) {
+                Err(Error::Waited { .. }) => {}
+                other => return other.map(|_| ordered),
+            }
+        }
+        Ok(ordered)
     }
 
     /// A takeover by a replica that is behind: it was halted for a moment, and goes on with the order before it has read what its primary

@@ -186,7 +186,17 @@ impl Cluster {
 
     /// Waits until a replica has taken its primary's place.
     pub(super) fn wait_until_primary(&self, run: &Run, replica: usize) -> Result<Duration, Error> {
-        self.wait_for(run, "the replica's promotion", || {
+        self.wait_for_primary(run, replica, WHOLE_WITHIN)
+    }
+
+    /// The same for so long.
+    pub(super) fn wait_for_primary(
+        &self,
+        run: &Run,
+        replica: usize,
+        patience: Duration,
+    ) -> Result<Duration, Error> {
+        self.wait_within(run, "the replica's promotion", patience, || {
             let view = self.nodes[replica].view();
             view.is_ok_and(|view| view.is_primary && !view.slots.is_empty())
         })
@@ -237,7 +247,17 @@ impl Cluster {
         what: &str,
         is_so: impl Fn() -> bool,
     ) -> Result<Duration, Error> {
-        run.wait_for(what, WHOLE_WITHIN, || {
+        self.wait_within(run, what, WHOLE_WITHIN, is_so)
+    }
+
+    fn wait_within(
+        &self,
+        run: &Run,
+        what: &str,
+        patience: Duration,
+        is_so: impl Fn() -> bool,
+    ) -> Result<Duration, Error> {
+        run.wait_for(what, patience, || {
             if is_so() {
                 return Ok(());
             }

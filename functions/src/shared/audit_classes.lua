@@ -77,22 +77,29 @@ end
 local PARTS = { all = 'pools', region = 'region', pool = 'pools', pair = 'pairs', label = 'labels' }
 local IS_COUNTED = { all = true, pool = true, pair = true }
 
--- Adds up the nodes of an attribute's classes, in all and by pool. An attribute may be one of every class there is, and is looked at
--- in one call, so no more is read of a class than is needed.
-local function tally(c, attr, say)
+-- What a page looks at of an attribute that very many classes have.
+local BOTH, WHO_HAS_IT, HOW_MANY = 0, 1, 2
+
+-- Says which classes do not have an attribute, and adds up the nodes of its classes, in all and by pool. An attribute may be one of every class
+-- there is, and is looked at in one call, so no more is read of a class than is needed.
+local function tally(c, attr, what, say)
   local call = redis.call
   local total, by_pool = 0, {}
   local kind, value = attr:match('^(%a+):?(.*)$')
-  local part, is_counted = PARTS[kind], IS_COUNTED[kind]
+  local part, is_counted = PARTS[kind], IS_COUNTED[kind] and what ~= WHO_HAS_IT
   local class_key, ready_key = keys.class(c.root, ''), keys.ready(c.root, '')
   local wanted = kind ~= 'all' and ' ' .. (value or '') .. ' '
   local found = call('SINTER', keys.attr(c.root, attr))
   for i = 1, #found do
-    local class = found[i]
-    local text = part and call('HGET', class_key .. class, part)
-    if not text or wanted and text ~= value and not (' ' .. text .. ' '):find(wanted, 1, true) then
-      say('attribute ' .. attr .. ': class ' .. class .. ' does not have it', mend_classes.remove, class, attr)
-    elseif is_counted then
+    local class, has_it = found[i], true
+    if what ~= HOW_MANY then
+      local text = part and call('HGET', class_key .. class, part)
+      has_it = text and (not wanted or text == value or (' ' .. text .. ' '):find(wanted, 1, true))
+      if not has_it then
+        say('attribute ' .. attr .. ': class ' .. class .. ' does not have it', mend_classes.remove, class, attr)
+      end
+    end
+    if has_it and is_counted then
       local nodes_here = call('ZCARD', ready_key .. class) - 1
       if nodes_here > 0 then total = total + nodes_here end
       if kind == 'pair' then
@@ -105,9 +112,10 @@ local function tally(c, attr, say)
   return total, by_pool, #found
 end
 
-local function one_attribute(c, attr, say)
+local function one_attribute(c, attr, what, say)
   local call = redis.call
-  local total, by_pool, looked_at = tally(c, attr, say)
+  local total, by_pool, looked_at = tally(c, attr, what, say)
+  if what == WHO_HAS_IT then return looked_at end
   if looked_at == 0 then say('attribute ' .. attr .. ': no class has it', mend_classes.unlist_attribute, attr) end
   local pool, pair = attr:match('^pool:(.*)$'), attr:match('^pair:(.*)$')
   if attr == 'all' and total ~= call('ZCARD', keys.nodes(c.root)) then
@@ -131,22 +139,28 @@ local function one_attribute(c, attr, say)
   return looked_at
 end
 
--- An attribute of more classes gets a page to itself, which it may fill many times over.
-local PAGED = 500
+-- An attribute of more classes has two pages to itself, whatever their budget.
+local PAGED = 1000
 
--- Items are attributes and the classes that have them.
+-- Items are attributes and the classes that have them. A position is the attribute before, or one of which it is known who has it, and '2'.
 function audit_classes.attributes(c, position, budget, say)
   local after, used = position or '0', 0
+  local half_done = after:match('^:(%S+) 2$')
+  if half_done then
+    one_attribute(c, half_done, HOW_MANY, say)
+    return ':' .. half_done, budget
+  end
   while used < budget do
-    local names = pages.names(keys.attrs(c.root), after, 1)
-    if not names[1] then return nil, used end
-    local left = budget - used
-    if c.page and left < c.page and redis.call('SCARD', keys.attr(c.root, names[1])) > math.max(left, PAGED) then
-      -- The rest of this page stays empty.
-      return after ~= '0' and after or '', budget
+    local attr = pages.names(keys.attrs(c.root), after, 1)[1]
+    if not attr then return nil, used end
+    if c.page and redis.call('SCARD', keys.attr(c.root, attr)) > PAGED then
+      -- What is left of a page that was begun stays empty.
+      if budget - used < c.page then return after ~= '0' and after or '', budget end
+      one_attribute(c, attr, WHO_HAS_IT, say)
+      return ':' .. attr .. ' 2', budget
     end
-    used = used + 1 + (one_attribute(c, names[1], say) or 0)
-    after = ':' .. names[1]
+    used = used + 1 + one_attribute(c, attr, BOTH, say)
+    after = ':' .. attr
   end
   return after, used
 end

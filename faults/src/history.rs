@@ -117,6 +117,13 @@ impl History {
         Some(undone.begin_us.max(record.end_us))
     }
 
+    /// When the last injury before this time began that may have undone anything.
+    pub fn undid_before(&self, time_us: u64) -> Option<u64> {
+        let begins = self.injuries.iter().map(|injury| injury.begin_us);
+        let last = begins.filter(|begin_us| *begin_us < time_us).max();
+        last.filter(|_| self.durability != Durability::Answered)
+    }
+
     /// Whether what was answered must be kept.
     pub fn is_durable(&self, record: &Record) -> bool {
         record.reply().is_some() && self.undone_at(record).is_none()

@@ -25,7 +25,8 @@ fn violation(what: &str, before: &Record, after: &Record) -> Violation {
     )
 }
 
-fn incarnation(register: &Record) -> Option<u64> {
+/// The incarnation that a registration was given.
+pub(super) fn incarnation(register: &Record) -> Option<u64> {
     let given = register.reply()?.field("incarnation")?.int()?;
     u64::try_from(given).ok()
 }

@@ -1,7 +1,8 @@
 //! The slots that were surely taken: from when, until when, by what.
 //!
 //! A slot is surely taken from the reply that says so until the first call that may give it back begins, or a deadline that may do so passes, or an
-//! injury may have undone the grant. So what is found here was there; what may have been there too is left out.
+//! injury may have undone the grant. So what is found here was there; what may have been there too is left out. A slot that was given, and of
+//! which it is not sure that it was taken for any time, was surely given.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ use super::words::{self, NodeKey, Words};
 /// The run limit of a job that says none.
 pub(super) const RUN_LIMIT_MS: u64 = 3_600_000;
 
-/// A slot that was surely taken.
+/// A slot that was surely given.
 #[derive(Debug, Clone)]
 pub(crate) struct Hold<'h> {
     pub(crate) node: NodeKey<'h>,
@@ -24,14 +25,24 @@ pub(crate) struct Hold<'h> {
     pub(crate) is_job: bool,
     /// From when the grant may have been made.
     pub(crate) granted_from_us: u64,
+    /// From when until when it was surely taken; not at all when that is no time.
     pub(crate) from_us: u64,
     pub(crate) to_us: u64,
+    /// When the job may first have been lost with its node, and gone to another. Its slot is not free by that.
+    pub(crate) may_go_us: u64,
     /// The call whose reply says so.
     pub(crate) record: &'h Record,
 }
 
 /// A job, or a session, of a cell.
 type Key<'h> = (&'h str, &'h str);
+
+impl Hold<'_> {
+    /// Whether it was surely taken for any time.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.from_us < self.to_us
+    }
+}
 
 struct Finder<'h> {
     history: &'h History,
@@ -47,7 +58,7 @@ struct Finder<'h> {
     holds: Vec<Hold<'h>>,
 }
 
-/// All holds that are sure.
+/// All slots that were surely given.
 pub(crate) fn of(history: &History) -> Vec<Hold<'_>> {
     let mut finder = Finder::new(history);
     for record in &history.records {
@@ -65,7 +76,6 @@ pub(crate) fn of(history: &History) -> Vec<Hold<'_>> {
 
 /// The same grant, as several replies said it, counts once: from the first one on.
 fn merged(mut holds: Vec<Hold<'_>>) -> Vec<Hold<'_>> {
-    holds.retain(|hold| hold.from_us < hold.to_us);
     holds.sort_by(|a, b| (a.node, &a.what, a.from_us).cmp(&(b.node, &b.what, b.from_us)));
     let mut out: Vec<Hold> = Vec::new();
     for hold in holds {
@@ -76,6 +86,7 @@ fn merged(mut holds: Vec<Hold<'_>>) -> Vec<Hold<'_>> {
                     && hold.from_us <= last.to_us =>
             {
                 last.to_us = last.to_us.max(hold.to_us);
+                last.may_go_us = last.may_go_us.max(hold.may_go_us);
             }
             _ => out.push(hold),
         }
@@ -144,9 +155,13 @@ impl<'h> Finder<'h> {
         let Some(words) = self.nodes.get(&key) else {
             return;
         };
-        // A node that ended while it was being asked for may have ended with the hold.
-        let with_node_us = words.may_end_after(asked_us);
         let undone_us = self.history.undone_at(record).unwrap_or(u64::MAX);
+        if undone_us <= record.end_us {
+            // It may have been given where nothing is kept.
+            return;
+        }
+        // A node that ended while it was being asked for may have ended with the hold.
+        let with_node_us = words.may_be_free_after(asked_us);
         self.holds.push(Hold {
             node: key,
             what,
@@ -154,6 +169,7 @@ impl<'h> Finder<'h> {
             granted_from_us,
             from_us: record.end_us,
             to_us: to_us.min(with_node_us).min(undone_us),
+            may_go_us: words.may_lose_after(asked_us),
             record,
         });
     }

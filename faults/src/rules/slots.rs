@@ -50,7 +50,7 @@ pub(crate) fn oversold(history: &History, holds: &[Hold]) -> Vec<Violation> {
 /// The first time a node surely had more than it has slots for. `holds` are sorted by their begin.
 fn too_many_at_once(holds: &[&Hold], max_jobs: u64) -> Option<Violation> {
     let mut open: Vec<&Hold> = Vec::new();
-    for hold in holds {
+    for hold in holds.iter().filter(|hold| hold.is_sure()) {
         open.retain(|other| other.to_us > hold.from_us);
         open.push(hold);
         if open.len() as u64 > max_jobs {
@@ -73,7 +73,8 @@ fn too_many_at_once(holds: &[&Hold], max_jobs: u64) -> Option<Violation> {
 /// Jobs that were on two nodes at once, and tries that were handed out twice.
 pub(crate) fn on_two_nodes(history: &History, holds: &[Hold]) -> Vec<Violation> {
     let mut by_job: BTreeMap<(&str, &str), Vec<&Hold>> = BTreeMap::new();
-    for hold in holds.iter().filter(|hold| hold.is_job) {
+    let sure = holds.iter().filter(|hold| hold.is_sure());
+    for hold in sure.filter(|hold| hold.is_job) {
         by_job
             .entry((hold.node.0, &hold.what))
             .or_default()
@@ -83,7 +84,8 @@ pub(crate) fn on_two_nodes(history: &History, holds: &[Hold]) -> Vec<Violation> 
     for ((root, job), mut holds) in by_job {
         holds.sort_by_key(|hold| hold.from_us);
         for pair in holds.windows(2) {
-            if pair[0].node != pair[1].node && pair[1].from_us < pair[0].to_us {
+            let to_us = pair[0].to_us.min(pair[0].may_go_us);
+            if pair[0].node != pair[1].node && pair[1].from_us < to_us {
                 found.push(Violation::new(
                     Rule::OnOneNode,
                     format!(

@@ -264,16 +264,6 @@ fn what_is_handed_over_may_also_have_been_given_when_it_was_reserved() {
 }
 
 #[test]
-fn a_node_that_was_silent_may_have_lost_its_jobs() {
-    told()
-        .node("n", 1, 1)
-        .dispatched("a", "n")
-        .after(60_000)
-        .dispatched("b", "n")
-        .is_good();
-}
-
-#[test]
 fn a_reservation_that_was_not_acknowledged_in_time_takes_no_slot() {
     let reserved = || {
         let one = Answer::Int(1);

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::history::{History, Record};
 
-use super::at_least_us;
+use super::{at_least_us, fences};
 
 /// The words of one node, by their start.
 #[derive(Default)]
 pub(crate) struct Words<'h> {
     records: Vec<&'h Record>,
-    /// The times in which it may have ended, by itself or by its silence.
+    /// The times in which it may have ended by a word of its own: its slots are free again.
     may_end: Vec<Ending>,
+    /// The times in which it may have been lost because it was silent. Its jobs are over or go elsewhere; its slots are given again only once it
+    /// has registered, which is such a word.
+    may_be_lost: Vec<Ending>,
 }
 
 /// Within this time a node may have ended, at any moment.
@@ -37,61 +40,79 @@ pub(crate) fn of(history: &History) -> BTreeMap<NodeKey<'_>, Words<'_>> {
         }
     }
     for words in nodes.values_mut() {
-        words.may_end = endings(history, &words.records);
+        words.may_end = endings(&words.records);
+        words.may_be_lost = losses(history, &words.records);
     }
     nodes
 }
 
-/// A node's holds may end when it registers, which it does anew only, when it leaves, and when it was silent.
-fn endings(history: &History, records: &[&Record]) -> Vec<Ending> {
+/// A node's holds may end when it registers, which it does anew only, and when it leaves.
+fn endings(records: &[&Record]) -> Vec<Ending> {
     // A call is made at some moment between its start and its reply. One without a reply was made before the node's next word was answered.
     let answered_us = |at: usize| {
         let answered = records[at..].iter().find(|record| record.reply().is_some());
         answered.map_or(u64::MAX, |record| record.end_us)
     };
-    let mut endings: Vec<Ending> = records
+    let ends = records
         .iter()
         .enumerate()
-        .filter(|(_, record)| matches!(record.function, "register" | "deregister"))
-        .map(|(at, record)| Ending {
-            from_us: record.start_us,
-            until_us: answered_us(at),
-        })
-        .collect();
+        .filter(|(_, record)| matches!(record.function, "register" | "deregister"));
+    let endings = ends.map(|(at, record)| Ending {
+        from_us: record.start_us,
+        until_us: answered_us(at),
+    });
+    endings.collect()
+}
+
+/// A node may be lost once it was silent for too long, until it is heard again.
+fn losses(history: &History, records: &[&Record]) -> Vec<Ending> {
     let ttl_us = at_least_us(history.heartbeat_ttl_ms);
-    let heard: Vec<&&Record> = records
-        .iter()
-        .filter(|record| history.is_durable(record) && record.function != "deregister")
-        .collect();
-    for pair in heard.windows(2) {
-        let silent_us = pair[0].start_us + ttl_us;
-        if pair[1].end_us > silent_us {
-            endings.push(Ending {
-                from_us: silent_us,
-                until_us: pair[1].end_us,
-            });
-        }
+    let is_heard =
+        |record: &&&Record| history.is_durable(record) && record.function != "deregister";
+    let heard: Vec<&&Record> = records.iter().filter(is_heard).collect();
+    let losses = heard.iter().enumerate().map(|(at, word)| Ending {
+        from_us: word.start_us + ttl_us,
+        until_us: match heard.get(at + 1) {
+            None => u64::MAX,
+            // Who is heard under the same number was not lost, unless an injury undid that.
+            Some(next) if incarnation(word).is_some_and(|own| incarnation(next) == Some(own)) => {
+                history.undid_before(next.end_us).unwrap_or(0)
+            }
+            Some(next) => next.end_us,
+        },
+    });
+    losses.filter(|one| one.from_us < one.until_us).collect()
+}
+
+/// The incarnation that a word was given, or was said under.
+fn incarnation(word: &Record) -> Option<u64> {
+    match word.function {
+        "register" => fences::incarnation(word),
+        _ => word.number("INCARNATION"),
     }
-    if let Some(last) = heard.last() {
-        endings.push(Ending {
-            from_us: last.start_us + ttl_us,
-            until_us: u64::MAX,
-        });
-    }
-    endings
+}
+
+/// When the first of them may be that is not over by then.
+fn first_after(endings: &[Ending], time_us: u64) -> u64 {
+    let later = endings.iter().filter(|one| one.until_us > time_us);
+    let first = later.map(|one| one.from_us.max(time_us)).min();
+    first.unwrap_or(u64::MAX)
 }
 
 impl Words<'_> {
-    /// When a hold that was there at this time may first have ended with its node.
-    pub(crate) fn may_end_after(&self, time_us: u64) -> u64 {
-        let later = self.may_end.iter().filter(|one| one.until_us > time_us);
-        let first = later.map(|one| one.from_us.max(time_us)).min();
-        first.unwrap_or(u64::MAX)
+    /// When a slot that was taken at this time may first be free with its node's end.
+    pub(crate) fn may_be_free_after(&self, time_us: u64) -> u64 {
+        first_after(&self.may_end, time_us)
+    }
+
+    /// When a job that it had at this time may first have ended with it, or gone to another.
+    pub(crate) fn may_lose_after(&self, time_us: u64) -> u64 {
+        first_after(&self.may_be_lost, time_us).min(self.may_be_free_after(time_us))
     }
 
     /// Whether it may have ended after `from_us` and not after `to_us`.
     pub(crate) fn may_end_within(&self, from_us: u64, to_us: u64) -> bool {
-        self.may_end_after(from_us) <= to_us
+        self.may_lose_after(from_us) <= to_us
     }
 
     /// How many slots it has, as it said last before this time. The load's nodes never change that.

@@ -115,3 +115,13 @@ fn a_job_from_the_queue_fails_when_its_tries_are_lost() {
     let lost_twice = lost_once().pulled("a", 2, "n", "r2").node("n", 1, 3);
     lost_twice.ends("a", Some("failed")).is_good();
 }
+
+#[test]
+fn a_job_may_expire_when_its_node_is_silent() {
+    let silent = || told().node("n", 1, 1).dispatched("a", "n").after(60_000);
+    let expired = |told: Told| told.ok("sweep", "").ends("a", Some("expired"));
+    expired(silent()).is_good();
+    expired(silent().node("n", 1, 2)).is_good();
+    let same = silent().ok("heartbeat", "n INCARNATION 1");
+    expired(same).breaks(Rule::JobKept);
+}

@@ -55,7 +55,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
         for round in outcome.rounds..rounds.min(outcome.rounds + ROUNDS_TOGETHER) {
             run.pause(Duration::from_millis(random.u64(300..900)))?;
             let kind = KINDS[(round % 3) as usize];
-            let primaries = cluster.primaries();
+            let (primary, broken) = trial.before(run, &cluster, &mut random)?;
             let mut round = Round {
                 run,
                 cluster: &cluster,
@@ -63,8 +63,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
                 outcome: &mut outcome,
                 unread: &mut unread,
             };
-            let primary = primaries[random.usize(..primaries.len())];
-            lasted.push(round.fail_over(primary, kind)?);
+            lasted.push(round.fail_over(primary, &broken, kind)?);
             outcome.rounds += 1;
         }
         trial.finish(run, &cluster, &mut outcome, &mut beside)?;
@@ -85,11 +84,15 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// Has a replica take a primary's place, under load. Says for how long its cell took no work.
-    fn fail_over(&mut self, primary: usize, kind: Kind) -> Result<Duration, Error> {
+    fn fail_over(
+        &mut self,
+        primary: usize,
+        broken: &Moment,
+        kind: Kind,
+    ) -> Result<Duration, Error> {
         let (run, cluster) = (self.run, self.cluster);
         let replica = cluster.replica_of(primary)?;
         let root = self.trial.cell_on(cluster, primary)?;
-        let broken = self.trial.before(run, cluster);
         let mended = match kind {
             Kind::Kill => {
                 cluster.nodes()[primary].kill(run);
@@ -101,18 +104,20 @@ impl Round<'_> {
             Kind::Takeover => self.take_over(primary, replica)?,
         };
         cluster.wait_until_primary(run, replica)?;
-        self.trial.heal(run, cluster, &broken, &mended)?;
-        self.trial.outage(run, &root, &broken)
+        self.trial.heal(run, cluster, broken, &mended)?;
+        self.trial.outage(run, &root, broken)
     }
 
-    /// An order is given up by the servers after five seconds, when the replica was not up to date by then: whoever gave it gives it again. Says
-    /// when it was given last.
+    /// An order is given up by the servers after five seconds, when the replica was not up to date by then: whoever gave it gives it again. It is
+    /// refused when the replica takes over unasked, or just did. Says when it was given last.
     fn fail_over_by_order(&mut self, replica: usize) -> Result<Moment, Error> {
         let (run, cluster) = (self.run, self.cluster);
         let mut ordered = self.trial.now();
         for _ in 0..FAILOVER_ORDERS {
-            cluster.nodes()[replica].order(run, &["CLUSTER", "FAILOVER"])?;
-            ordered = self.trial.now();
+            match cluster.nodes()[replica].order(run, &["CLUSTER", "FAILOVER"]) {
+                Ok(()) => ordered = self.trial.now(),
+                Err(error) => run.say(error),
+            }
             match cluster.wait_for_primary(run, replica, GIVEN_UP_AFTER) {
                 Err(Error::Waited { .. }) => {}
                 other => return other.map(|_| ordered),

@@ -7,7 +7,7 @@ use super::outages;
 use super::queued::Queue;
 use super::route::ToCluster;
 use super::servers::Cluster;
-use super::trial::Trial;
+use super::trial::{Moment, Trial};
 use crate::Error;
 use crate::fault::Fault;
 use crate::outcome::{Outcome, Tally};
@@ -39,8 +39,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
         let mut trial = Trial::start(run, &cluster, outcome.rounds)?;
         for _ in outcome.rounds..rounds.min(outcome.rounds + ROUNDS_TOGETHER) {
             run.pause(Duration::from_millis(random.u64(300..900)))?;
-            let primaries = cluster.primaries();
-            let primary = primaries[random.usize(..primaries.len())];
+            let (primary, broken) = trial.before(run, &cluster, &mut random)?;
             let mut round = Round {
                 run,
                 cluster: &cluster,
@@ -48,7 +47,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
                 outcome: &mut outcome,
                 in_sockets: &mut in_sockets,
             };
-            lasted.push(round.halt(primary)?);
+            lasted.push(round.halt(primary, &broken)?);
             outcome.rounds += 1;
         }
         trial.finish(run, &cluster, &mut outcome, &mut beside)?;
@@ -73,7 +72,7 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// Halts a primary until its replica has taken over. Says for how long its cell took no work.
-    fn halt(&mut self, primary: usize) -> Result<Duration, Error> {
+    fn halt(&mut self, primary: usize, broken: &Moment) -> Result<Duration, Error> {
         let (run, cluster) = (self.run, self.cluster);
         let replica = cluster.replica_of(primary)?;
         let root = self.trial.cell_on(cluster, primary)?;
@@ -82,7 +81,6 @@ impl Round<'_> {
             Queue::new(cluster, primary, &name, is_durable, QUEUED)
         };
         let (mut sure, mut bare) = (queue("queued", true)?, queue("queued-bare", false)?);
-        let broken = self.trial.before(run, cluster);
         cluster.nodes()[primary].freeze(run);
         sure.send();
         bare.send();
@@ -90,8 +88,8 @@ impl Round<'_> {
         cluster.nodes()[primary].thaw(run);
         let mended = self.trial.now();
         let (sure, bare) = (sure.acknowledged(), bare.acknowledged());
-        self.trial.heal(run, cluster, &broken, &mended)?;
-        let lasted = self.trial.outage(run, &root, &broken)?;
+        self.trial.heal(run, cluster, broken, &mended)?;
+        let lasted = self.trial.outage(run, &root, broken)?;
         let mut wire = ToCluster::new(cluster, Duration::ZERO).open();
         self.outcome.protected.add(sure.judged(wire.as_mut())?);
         self.in_sockets.add(bare.judged(wire.as_mut())?);

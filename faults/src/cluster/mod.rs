@@ -14,6 +14,7 @@ mod network;
 mod node;
 mod parted;
 mod programs;
+mod promotions;
 mod proxy;
 mod queued;
 mod route;

@@ -46,7 +46,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
     let moves = run.rounds(4, 50);
     let cluster = Arc::new(Cluster::on_loopback(run)?);
     // Nobody asks for a replica's word here, so a replica that takes over on a busy machine would undo what was answered.
-    cluster.may_fail_over(false)?;
+    cluster.may_fail_over(run, false)?;
     let mut outcome = Outcome::default();
     let mut seen = BTreeMap::new();
     while outcome.rounds < moves {

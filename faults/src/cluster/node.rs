@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use lockless_servers::launch;
 use nix::sys::signal::{Signal, kill};
@@ -15,6 +15,7 @@ use nix::unistd::Pid;
 use redis::{Cmd, Connection, FromRedisValue};
 
 use super::network::Namespace;
+use super::promotions::promotions;
 use crate::Error;
 use crate::run::Run;
 use crate::wire::connect;
@@ -23,9 +24,6 @@ const READY_WITHIN: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(10);
 /// How long a server may take to answer a question of the test's own.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-
-/// What a server's log says when it takes its primary's place: by the vote of the others, or by an order.
-const PROMOTED: [&str; 2] = ["Failover election won", "Taking over the "];
 
 /// One server. It is spoken to through a socket in the file system, which no cut of the network reaches.
 pub(super) struct Node {
@@ -97,6 +95,8 @@ impl Node {
             .arg(self.socket())
             .args(settings)
             .current_dir(&self.directory)
+            // Its log says the time so.
+            .env("TZ", "UTC")
             .stdin(Stdio::null())
             .stdout(log.try_clone().map_err(Error::file(&self.directory))?)
             .stderr(log);
@@ -244,11 +244,9 @@ impl Node {
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// How often it took its primary's place, by its log.
-    pub(super) fn promotions(&self) -> usize {
-        let log = self.whole_log();
-        let is_one = |line: &&str| PROMOTED.iter().any(|words| line.contains(words));
-        log.lines().filter(is_one).count()
+    /// When it took its primary's place, by its log.
+    pub(super) fn promotions(&self) -> Vec<SystemTime> {
+        promotions(&self.whole_log(), SystemTime::now())
     }
 
     /// The end of its log.

@@ -10,7 +10,7 @@ use super::outages;
 use super::programs::Program;
 use super::route::ToCluster;
 use super::servers::{Cluster, SERVERS};
-use super::trial::Trial;
+use super::trial::{Moment, Trial};
 use crate::Error;
 use crate::fault::Fault;
 use crate::outcome::{Outcome, Rule, Tally, Violation};
@@ -59,8 +59,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
                 true => QUICK_CUTS_MS[round as usize % QUICK_CUTS_MS.len()],
                 false => random.u64(500..10_000),
             };
-            let primaries = cluster.primaries();
-            let primary = primaries[random.usize(..primaries.len())];
+            let (primary, broken) = trial.before(run, &cluster, &mut random)?;
             let mut round = Round {
                 run,
                 cluster: &cluster,
@@ -69,7 +68,7 @@ fn run(run: &Run) -> Result<Outcome, Error> {
                 outcome: &mut outcome,
                 by_gateway: &mut by_gateway,
             };
-            lasted.push(round.cut_off(primary, Duration::from_millis(cut_ms))?);
+            lasted.push(round.cut_off(primary, &broken, Duration::from_millis(cut_ms))?);
             outcome.rounds += 1;
         }
         trial.finish(run, &cluster, &mut outcome, &mut beside)?;
@@ -91,7 +90,12 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// Cuts a primary and the gateway off for so long, under load, and counts what was lost.
-    fn cut_off(&mut self, primary: usize, time: Duration) -> Result<Duration, Error> {
+    fn cut_off(
+        &mut self,
+        primary: usize,
+        broken: &Moment,
+        time: Duration,
+    ) -> Result<Duration, Error> {
         let (run, cluster) = (self.run, self.cluster);
         let network = cluster.network()?;
         let root = self.trial.cell_on(cluster, primary)?;
@@ -116,13 +120,12 @@ impl Round<'_> {
             let bare = scope.spawn(|| bare_load.run());
             let cut = || -> Result<(Duration, Instant), Error> {
                 run.pause(Duration::from_millis(400))?;
-                let broken = self.trial.before(run, cluster);
                 network.cut_off(run, &[primary as u8, GATEWAY])?;
                 run.pause(time)?;
                 network.heal(run)?;
                 let (healed, mended) = (Instant::now(), self.trial.now());
-                self.trial.heal(run, cluster, &broken, &mended)?;
-                let lasted = self.trial.outage(run, &root, &broken)?;
+                self.trial.heal(run, cluster, broken, &mended)?;
+                let lasted = self.trial.outage(run, &root, broken)?;
                 let before = sure_load.placed.load(Ordering::Relaxed);
                 run.wait_for(
                     "an answer of the gateway",

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use lockless_servers::{Source, find_server};
 use lockless_topology::slot_of_key;
@@ -133,11 +133,12 @@ impl Cluster {
 
     /// The places of those that are primaries and have slots, as they see it themselves.
     pub(super) fn primaries(&self) -> Vec<usize> {
-        let is_primary = |at: &usize| {
-            let view = self.nodes[*at].view();
-            view.is_ok_and(|view| view.is_primary && !view.slots.is_empty())
-        };
-        (0..SERVERS).filter(is_primary).collect()
+        (0..SERVERS).filter(|at| self.is_primary(*at)).collect()
+    }
+
+    fn is_primary(&self, at: usize) -> bool {
+        let view = self.nodes[at].view();
+        view.is_ok_and(|view| view.is_primary && !view.slots.is_empty())
     }
 
     /// The place of the primary that has a slot: of those that claim it, the one with the latest epoch.
@@ -170,17 +171,20 @@ impl Cluster {
             })
     }
 
-    /// How often a replica has taken its primary's place so far, asked to or not.
-    pub(super) fn promotions(&self) -> usize {
-        self.nodes.iter().map(Node::promotions).sum()
+    /// When replicas have taken their primaries' places so far, asked to or not, in their order.
+    pub(super) fn promotions(&self) -> Vec<SystemTime> {
+        let mut promotions: Vec<_> = self.nodes.iter().flat_map(Node::promotions).collect();
+        promotions.sort_unstable();
+        promotions
     }
 
     /// Whether replicas take over when they hear nothing of their primary. A server that is started again may.
-    pub(super) fn may_fail_over(&self, may: bool) -> Result<(), Error> {
+    pub(super) fn may_fail_over(&self, run: &Run, may: bool) -> Result<(), Error> {
         let value = if may { "no" } else { "yes" };
-        for node in &self.nodes {
-            node.say::<()>(&["CONFIG", "SET", "cluster-replica-no-failover", value])?;
-        }
+        let words = ["CONFIG", "SET", "cluster-replica-no-failover", value];
+        let is_told = |node: &Node| node.say::<()>(&words).is_ok();
+        let what = "that all know whether they may take over";
+        self.wait_for(run, what, || self.nodes.iter().all(is_told))?;
         Ok(())
     }
 
@@ -197,8 +201,7 @@ impl Cluster {
         patience: Duration,
     ) -> Result<Duration, Error> {
         self.wait_within(run, "the replica's promotion", patience, || {
-            let view = self.nodes[replica].view();
-            view.is_ok_and(|view| view.is_primary && !view.slots.is_empty())
+            self.is_primary(replica)
         })
     }
 
@@ -321,12 +324,15 @@ mod tests {
         assert!(is_kept(&mut wire, root, "register n1 4"));
         let killed = cluster.primary_of(root).unwrap();
         let replica = cluster.replica_of(killed).unwrap();
+        let before = SystemTime::now();
         cluster.nodes()[killed].kill(run);
         cluster.wait_until_primary(run, replica).unwrap();
         cluster.start_node(run, killed).unwrap();
         cluster.wait_until_whole(run).unwrap();
         assert_eq!(cluster.replica_of(replica).unwrap(), killed);
-        assert!(cluster.promotions() >= 1);
+        let promotions = cluster.promotions();
+        let meanwhile = before..SystemTime::now();
+        assert!(promotions.iter().any(|at| meanwhile.contains(at)));
         // The first try finds its connection broken.
         let is_dispatched = |_| is_kept(&mut wire, root, "dispatch s - - p JOB j1");
         assert!((0..2).any(is_dispatched));

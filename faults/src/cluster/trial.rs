@@ -2,47 +2,35 @@
 //!
 //! Both meet the same faults at the same moments, so that what one keeps and the other loses is due to that word alone.
 
+mod side;
+
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use lockless_topology::slot_of_key;
+use fastrand::Rng;
 
-use super::route::ToCluster;
-use super::servers::{Cluster, PRIMARIES};
+use self::side::{Side, no_cell};
+pub(super) use self::side::{cell_of, cells};
+use super::servers::Cluster;
 use crate::Error;
-use crate::history::{Durability, Recorder};
-use crate::load::{Load, Plan, prepare};
-use crate::outcome::{Outcome, Rule, Tally, Violation};
-use crate::rules::{self, cell::unsound};
+use crate::history::Durability;
+use crate::outcome::{Outcome, Tally};
+use crate::rules::cell::unsound;
 use crate::run::Run;
 use crate::wire::Route;
 
-/// Nodes are given up after so long: longer than a failover, so that most of them outlive it.
-const HEARTBEAT_TTL_MS: u64 = 6000;
-/// Every call of the load waits so long first: the machine is shared, and a history has to be judged.
-const PACE: Duration = Duration::from_millis(4);
-const DRAIN_WITHIN: Duration = Duration::from_secs(40);
 const WORK_WITHIN: Duration = Duration::from_secs(30);
 
 /// A protected load and a control, side by side.
 pub(super) struct Trial {
     protected: Side,
     control: Side,
-    /// How often replicas had taken over when the last fault was healed, and when that was.
+    /// How often replicas had taken over when the last fault was healed.
     promotions: usize,
-    calm_since: Moment,
-}
-
-struct Side {
-    plan: Plan,
-    route: Arc<ToCluster>,
-    recorder: Arc<Recorder>,
-    load: Option<Load>,
-    /// What audits found after each fault, and what never ended.
-    found: Vec<Violation>,
 }
 
 /// A moment, as the histories of both loads count it.
+#[derive(Clone, Copy)]
 pub(super) struct Moment {
     protected_us: u64,
     control_us: u64,
@@ -53,8 +41,8 @@ impl Trial {
     pub(super) fn start(run: &Run, cluster: &Arc<Cluster>, number: u64) -> Result<Self, Error> {
         let side =
             |name, durability| Side::start(run, cluster, &format!("{name}{number}"), durability);
-        cluster.may_fail_over(true)?;
-        let promotions = cluster.promotions();
+        cluster.may_fail_over(run, true)?;
+        let promotions = cluster.promotions().len();
         let (protected, control) = (
             side("kept", Durability::Confirmed)?,
             side("bare", Durability::Answered)?,
@@ -63,10 +51,6 @@ impl Trial {
             protected,
             control,
             promotions,
-            calm_since: Moment {
-                protected_us: 0,
-                control_us: 0,
-            },
         })
     }
 
@@ -86,34 +70,70 @@ impl Trial {
         }
     }
 
-    /// The moment before something is broken.
-    pub(super) fn before(&mut self, run: &Run, cluster: &Cluster) -> Moment {
-        self.note_unasked(run, cluster);
-        self.now()
-    }
-
-    /// On a machine that leaves a server no time, its replica takes over though nothing was broken. What was not confirmed by then may be
-    /// undone by that as by any other failover; what was confirmed may not.
-    fn note_unasked(&mut self, run: &Run, cluster: &Cluster) {
-        let promotions = cluster.promotions();
-        let unasked = promotions.saturating_sub(self.promotions);
-        if unasked > 0 {
-            run.say(format_args!("{unasked} failovers that nobody asked for"));
-            // Nothing was mended, so the time without work is counted from when all was well.
-            let since = &self.calm_since;
-            for (side, begin_us) in [
-                (&self.protected, since.protected_us),
-                (&self.control, since.control_us),
-            ] {
-                side.recorder.healed_after(begin_us, begin_us);
-            }
-            self.calm(promotions);
+    /// A moment that was.
+    fn at(&self, time: SystemTime) -> Moment {
+        let now = self.now();
+        let ago = SystemTime::now().duration_since(time).unwrap_or_default();
+        let ago_us = u64::try_from(ago.as_micros()).unwrap_or(u64::MAX);
+        Moment {
+            protected_us: now.protected_us.saturating_sub(ago_us),
+            control_us: now.control_us.saturating_sub(ago_us),
         }
     }
 
-    fn calm(&mut self, promotions: usize) {
-        self.promotions = promotions;
-        self.calm_since = self.now();
+    /// Before something is broken: a primary that may be, in a Cluster that is whole, and the moment. Whatever comes after it is due to that.
+    pub(super) fn before(
+        &mut self,
+        run: &Run,
+        cluster: &Cluster,
+        random: &mut Rng,
+    ) -> Result<(usize, Moment), Error> {
+        self.note_unasked(run, cluster)?;
+        let now = self.now();
+        let primary = random.choice(cluster.primaries());
+        let primary = primary.ok_or_else(|| Error::Call {
+            call: "the primaries of the Cluster".to_owned(),
+            said: "none answers".to_owned(),
+        })?;
+        Ok((primary, now))
+    }
+
+    /// On a machine that leaves a server no time, its replica takes over though nothing was broken. What was not confirmed by then may be
+    /// undone by that as by any other failover; what was confirmed may not. Waits until the Cluster is whole and works again.
+    fn note_unasked(&mut self, run: &Run, cluster: &Cluster) -> Result<(), Error> {
+        loop {
+            let promotions = cluster.promotions();
+            let Some(unasked) = promotions
+                .get(self.promotions..)
+                .filter(|new| !new.is_empty())
+            else {
+                return Ok(());
+            };
+            run.say(format_args!(
+                "{} failovers that nobody asked for",
+                unasked.len()
+            ));
+            cluster.wait_until_whole(run)?;
+            for elected in unasked {
+                // From then on it can take work.
+                let elected = self.at(*elected);
+                self.note_healed(&elected, &elected);
+            }
+            self.promotions = promotions.len();
+            let now_us = self.protected.recorder.now_us();
+            for root in &self.protected.plan.roots {
+                self.wait_for_work(run, root, now_us)?;
+            }
+        }
+    }
+
+    fn note_healed(&self, broken: &Moment, mended: &Moment) {
+        for (side, broken_us, mended_us) in [
+            (&self.protected, broken.protected_us, mended.protected_us),
+            (&self.control, broken.control_us, mended.control_us),
+        ] {
+            side.recorder.healed_after(broken_us, mended_us);
+        }
     }
 
     /// Waits until the Cluster is whole again, notes when it was broken and mended, and has every cell audited.
@@ -126,14 +146,8 @@ impl Trial {
     ) -> Result<(), Error> {
         cluster.wait_until_whole(run)?;
         // Whatever comes from here on was not asked for.
-        let promotions = cluster.promotions();
-        for (side, broken_us, mended_us) in [
-            (&self.protected, broken.protected_us, mended.protected_us),
-            (&self.control, broken.control_us, mended.control_us),
-        ] {
-            side.recorder.healed_after(broken_us, mended_us);
-        }
-        self.calm(promotions);
+        self.promotions = cluster.promotions().len();
+        self.note_healed(broken, mended);
         for side in [&mut self.protected, &mut self.control] {
             let mut wire = side.route.open();
             for root in &side.plan.roots {
@@ -150,32 +164,40 @@ impl Trial {
 
     /// Waits until the cell takes work again, and says for how long it did not since something was broken.
     pub(super) fn outage(&self, run: &Run, root: &str, broken: &Moment) -> Result<Duration, Error> {
-        let recorder = &self.protected.recorder;
-        let now_us = recorder.now_us();
-        // When work was asked for and taken that a replica confirmed.
-        let taken = || {
-            let mut taken_us = vec![(broken.protected_us, broken.protected_us)];
-            recorder.latest(|record| {
-                let is_work = record.function == "dispatch";
-                if is_work && record.is_confirmed && &*record.root == root {
-                    taken_us.push((record.start_us, record.end_us));
-                }
-                (record.end_us < broken.protected_us).then_some(())
-            });
-            taken_us.sort_unstable();
-            taken_us
-        };
-        run.wait_for("work taken after the fault", WORK_WITHIN, || {
-            match taken().last() {
-                Some((start_us, _)) if *start_us > now_us => Ok(()),
-                _ => Err(format!("{root} took none")),
-            }
-        })?;
-        let taken = taken();
+        let since_us = broken.protected_us;
+        self.wait_for_work(run, root, self.protected.recorder.now_us())?;
+        let mut taken = self.taken(root, since_us);
+        taken.push((since_us, since_us));
+        taken.sort_unstable();
         let gaps = taken
             .windows(2)
             .map(|pair| pair[1].1.saturating_sub(pair[0].1));
         Ok(Duration::from_micros(gaps.max().unwrap_or_default()))
+    }
+
+    /// Waits until a cell takes work that is asked for after this time.
+    fn wait_for_work(&self, run: &Run, root: &str, time_us: u64) -> Result<(), Error> {
+        run.wait_for("work taken after the fault", WORK_WITHIN, || {
+            let taken = self.taken(root, time_us);
+            match taken.iter().any(|(start_us, _)| *start_us > time_us) {
+                true => Ok(()),
+                false => Err(format!("{root} took none")),
+            }
+        })?;
+        Ok(())
+    }
+
+    /// When work was asked for and taken that a replica confirmed, where that was known after this time.
+    fn taken(&self, root: &str, time_us: u64) -> Vec<(u64, u64)> {
+        let mut taken = Vec::new();
+        self.protected.recorder.latest(|record| {
+            let is_work = record.function == "dispatch";
+            if is_work && record.is_confirmed && &*record.root == root {
+                taken.push((record.start_us, record.end_us));
+            }
+            (record.end_us < time_us).then_some(())
+        });
+        taken
     }
 
     /// Ends both loads and judges them: the one without a replica's word as a part of the control run.
@@ -186,12 +208,13 @@ impl Trial {
         outcome: &mut Outcome,
         control: &mut Tally,
     ) -> Result<(), Error> {
+        // No replica takes over from here on: how soon work is taken again can be seen only while some is asked for.
+        cluster.may_fail_over(run, false)?;
+        self.note_unasked(run, cluster)?;
         self.protected.drain(run)?;
         self.control.drain(run)?;
         // What is asked of the cells in the end is about what was kept by now.
-        cluster.may_fail_over(false)?;
         cluster.wait_until_whole(run)?;
-        self.note_unasked(run, cluster);
         let history = self.protected.recorder.history();
         let (tally, recovery) = self.protected.finish(run)?;
         if tally.losses() > 0 {
@@ -211,90 +234,5 @@ impl Trial {
             control.losses()
         ));
         Ok(())
-    }
-}
-
-impl Side {
-    fn start(
-        run: &Run,
-        cluster: &Arc<Cluster>,
-        name: &str,
-        durability: Durability,
-    ) -> Result<Self, Error> {
-        let route = Arc::new(ToCluster::new(cluster, PACE));
-        let plan = Plan {
-            roots: cells(cluster, name)?,
-            nodes: 2,
-            callers: 3,
-            heartbeat_ttl_ms: HEARTBEAT_TTL_MS,
-            ..Plan::small("", run.seed())
-        };
-        prepare(&plan, route.as_ref())?;
-        let recorder = Recorder::new(durability, HEARTBEAT_TTL_MS);
-        let load = Load::start(
-            plan.clone(),
-            Arc::clone(&route) as Arc<dyn Route>,
-            &recorder,
-        );
-        Ok(Self {
-            plan,
-            route,
-            recorder,
-            load: Some(load),
-            found: Vec::new(),
-        })
-    }
-
-    /// Ends the load, once all that was begun has ended.
-    fn drain(&mut self, run: &Run) -> Result<(), Error> {
-        let Some(load) = self.load.take() else {
-            return Ok(());
-        };
-        match load.drain(run, DRAIN_WITHIN) {
-            // Something that was acknowledged never ends.
-            Err(Error::Waited { what, seen, .. }) => {
-                let sentence = format!("{what} did not come: {seen}");
-                self.found.push(Violation::new(Rule::JobKept, sentence));
-                Ok(())
-            }
-            other => other,
-        }
-    }
-
-    fn finish(self, run: &Run) -> Result<(Tally, Option<Duration>), Error> {
-        let verdict = rules::verdict(run, &self.plan, self.route.as_ref(), &self.recorder)?;
-        let mut tally = verdict.tally;
-        tally.violations.extend(self.found);
-        Ok((tally, verdict.recovery))
-    }
-}
-
-/// A cell for each primary.
-pub(super) fn cells(cluster: &Cluster, name: &str) -> Result<Vec<Arc<str>>, Error> {
-    let primaries = cluster.primaries();
-    if primaries.len() != PRIMARIES {
-        return Err(Error::Call {
-            call: "the primaries of the Cluster".to_owned(),
-            said: format!("{} of {PRIMARIES} answer", primaries.len()),
-        });
-    }
-    let cells = primaries
-        .into_iter()
-        .map(|primary| cell_of(cluster, primary, name));
-    cells.collect()
-}
-
-/// A cell that a primary has.
-pub(super) fn cell_of(cluster: &Cluster, primary: usize, name: &str) -> Result<Arc<str>, Error> {
-    let view = cluster.nodes()[primary].view()?;
-    let mut names = (0..100_000).map(|number| format!("faults:{{{name}-{number}}}"));
-    let root = names.find(|root| view.has_slot(slot_of_key(root)));
-    root.map(Arc::from).ok_or_else(|| no_cell(cluster, primary))
-}
-
-fn no_cell(cluster: &Cluster, primary: usize) -> Error {
-    Error::Call {
-        call: format!("a cell on {}", cluster.nodes()[primary]),
-        said: "it has none".to_owned(),
     }
 }

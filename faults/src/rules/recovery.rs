@@ -13,7 +13,7 @@ pub(crate) fn longest(history: &History) -> Option<Duration> {
     let mut longest_us = None;
     for injury in &history.injuries {
         let mut later = history.injuries.iter();
-        let next = later.find(|next| next.begin_us >= injury.healed_us);
+        let next = later.find(|next| next.begin_us > injury.mended_us);
         let broken_again_us = next.map_or(u64::MAX, |next| next.begin_us);
         for cell in &cells {
             let mut here = taken.iter().filter(|one| &*one.root == *cell);

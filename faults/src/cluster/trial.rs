@@ -236,3 +236,36 @@ impl Trial {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failover_that_nobody_asked_for_counts_from_when_it_was_won() {
+        let directory = tempfile::tempdir().unwrap();
+        let limit = Duration::from_secs(120);
+        let run = Run::new("test", 1, true, false, limit, directory.path().to_owned());
+        let cluster = Arc::new(Cluster::on_loopback(&run).unwrap());
+        let mut trial = Trial::start(&run, &cluster, 0).unwrap();
+        let halted = cluster.primaries()[0];
+        let replica = cluster.replica_of(halted).unwrap();
+        let before = trial.now();
+        cluster.nodes()[halted].freeze(&run);
+        cluster.wait_until_primary(&run, replica).unwrap();
+        let after = trial.now();
+        cluster.nodes()[halted].thaw(&run);
+        let mut random = run.random(1);
+        let (primary, now) = trial.before(&run, &cluster, &mut random).unwrap();
+        assert!(cluster.primaries().contains(&primary));
+        let injury = trial.protected.recorder.history().injuries[0];
+        assert!((before.protected_us..after.protected_us).contains(&injury.begin_us));
+        assert_eq!(injury.mended_us, injury.begin_us);
+        assert!((after.protected_us..now.protected_us).contains(&injury.healed_us));
+        let (mut outcome, mut control) = (Outcome::default(), Tally::default());
+        trial
+            .finish(&run, &cluster, &mut outcome, &mut control)
+            .unwrap();
+        assert_eq!(outcome.protected.losses(), 0);
+    }
+}

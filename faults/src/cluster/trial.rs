@@ -88,8 +88,8 @@ impl Trial {
         cluster: &Cluster,
         random: &mut Rng,
     ) -> Result<(usize, Moment), Error> {
-        self.note_unasked(run, cluster)?;
-        let now = self.now();
+        cluster.wait_until_whole(run)?;
+        let now = self.note_unasked(run, cluster)?;
         let primary = random.choice(cluster.primaries());
         let primary = primary.ok_or_else(|| Error::Call {
             call: "the primaries of the Cluster".to_owned(),
@@ -99,15 +99,17 @@ impl Trial {
     }
 
     /// On a machine that leaves a server no time, its replica takes over though nothing was broken. What was not confirmed by then may be
-    /// undone by that as by any other failover; what was confirmed may not. Waits until the Cluster is whole and works again.
-    fn note_unasked(&mut self, run: &Run, cluster: &Cluster) -> Result<(), Error> {
+    /// undone by that as by any other failover; what was confirmed may not. Waits until the Cluster is whole and works again,
+    /// and says since when no other one has come.
+    fn note_unasked(&mut self, run: &Run, cluster: &Cluster) -> Result<Moment, Error> {
         loop {
+            let now = self.now();
             let promotions = cluster.promotions();
             let Some(unasked) = promotions
                 .get(self.promotions..)
                 .filter(|new| !new.is_empty())
             else {
-                return Ok(());
+                return Ok(now);
             };
             run.say(format_args!(
                 "{} failovers that nobody asked for",

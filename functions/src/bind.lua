@@ -54,7 +54,7 @@ local function take_seat(c, session, rec, drawn)
   local lease = rec.lease
   local node = lease.node
   local rt, held = nodes.read(c, node), nodes.held(c, node)
-  if not rt then errors.unreadable_cell() end
+  if not rt then errors.unreadable('the record of node ' .. errors.shown(node)) end
   -- first write
   match.keep(c)
   sessions.write_bound(c, session, rec)

@@ -52,7 +52,7 @@ end
 -- The node, the class and ack_ms of a job as most are: dispatched, not into a seat.
 local PLAIN = '^([^ ]+) ([^ ]+) d [^ ]+ ([^ ]+) '
 local SLOTS, READY, JOB, RUNTIME = keys.SLOTS, keys.READY, keys.JOB, keys.RUNTIME
-local UNIT, KEEP_FINISHED_MS, PAYLOAD_MAX = ready.UNIT, config.settings.keep_finished_ms.text,
+local UNIT, PLACE_MAX, KEEP_FINISHED_MS, PAYLOAD_MAX = ready.UNIT, cell.NEVER, config.settings.keep_finished_ms.text,
   config.settings.payload_max_bytes.default
 
 -- The way of most jobs: dispatched without ACK, finished, in a cell that is quiet. The same as what is below, in half of the time.
@@ -71,8 +71,9 @@ local function plainly(root, arg, now, now_text, grants, finished, rest, listen)
   if not call('ZRANK', slots, hold) then return nil end
   local incarnation = arg.incarnation
   if incarnation and incarnation ~= (call('HGET', root .. RUNTIME .. node, 'incarnation') or 0) + 0 then return nil end
-  local place = call('ZSCORE', ready_key, node)
-  if not place then return nil end
+  local place = (call('ZSCORE', ready_key, node) or 0) + 0
+  -- A slot is taken there, so it is at least one; of no number there is none less.
+  if place < UNIT or place > PLACE_MAX then return nil end
 
   -- first write; what is written was found here: the job, its hold, the node's place, the cell's record
   local ordinal = format('%d', finished + 1)
@@ -131,8 +132,8 @@ local function complete(root, arg)
   jobs.finish(c, job, rec, score, arg.status, arg.reason, arg.result)
   jobs.let_go(c, job)
   call('ZREM', keys.slots(root, node), 'j' .. job)
-  -- Without a place it is on its way to another class, and has it set when it arrives.
-  if place then call('ZADD', keys.ready(root, class), 'XX', ready.text(tonumber(place) - ready.UNIT), node) end
+  -- Without a place it is on its way to another class, and has it set when it arrives. From one that says nothing, nothing is taken.
+  if ready.is_taken(place) then call('ZADD', keys.ready(root, class), 'XX', ready.text(tonumber(place) - ready.UNIT), node) end
   return cell.OK
 end
 

@@ -25,7 +25,7 @@ local damages = {
     redis('ZADD', key('node:slots:n1'), 30000000000000, 'jrunning')
   end, 'slots:n1' },
   { 'a hold of unknown type', 'its type is not known', function() redis('ZADD', key('node:slots:n1'), 5, '?x') end },
-  { 'a hold without a time', 'it has no time', function()
+  { 'a hold without a time', 'its score does not say until when', function()
     redis('ZADD', key('node:slots:n1'), '-inf', 'jrunning')
   end, ':slots:n1 R' },
   { 'a seat without a lease', 'its lease is missing', function()
@@ -293,7 +293,7 @@ describe('check', function()
     until cursor == '0'
     -- What all classes have comes first among the attributes.
     expect(cursors['5:']):equals(true)
-    expect(cursors['5::all 2']):equals(true)
+    expect(cursors['5:2:all']):equals(true)
     -- Either page names what is its own.
     local class = class_of('own7')
     redis('SADD', key('attr:pool:default'), 'stranger')

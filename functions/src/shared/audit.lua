@@ -14,7 +14,7 @@ local AUDITS = { audit_cell.record, audit_cell.cache, audit_nodes.all, audit_cla
   audit_deployments.all }
 
 -- What a position in each of the audits looks like; the first has none.
-local POSITIONS = { '^$', '^(%d+)$', '^%S+ (%d+)$', '^%d+%.?%d* (%d+)$', '^:(.+)$', '^(%d+)$', '^(%d+)$', '^(%d+)$',
+local POSITIONS = { '^$', '^(%d+)$', '^%S+ (%d+)$', '^%d+%.?%d* (%d+)$', '^2?:(.+)$', '^(%d+)$', '^(%d+)$', '^(%d+)$',
   '^%d+ (%d+)$', '^(%d+)$', '^(%d+)$', '^:(.+)$' }
 local BY_NAME = { [5] = true, [12] = true }
 

@@ -11,13 +11,18 @@ local NUMBERS = { 'grace', 'incarnation', 'class', 'reserved', 'failed', 'expire
 local DRAWN = { 'leases', 'tokens', 'queues', 'submitted', 'retried', 'requeued', 'started', 'withdrawn', 'blocked',
   'emergencies', 'deployments' }
 
+-- The deadline that is none is one as well.
+local function is_number(word)
+  return word:find('^%d+$') and word + 0 <= cell.NEVER
+end
+
 -- What can be read of a state that may be damaged: its numbers by name, as far as they are numbers, and whether all are.
 function audit_cell.state(root)
   local words = classes.list(redis.call('HGET', root, cell.STATE) or '')
   local out, count = {}, 0
   if #words ~= #cell.NUMBERS then return out end
   for i, name in ipairs(cell.NUMBERS) do
-    if words[i]:find('^%d+$') and (name ~= 'configured' or words[i]:find('^[012]$')) then
+    if is_number(words[i]) and (name ~= 'configured' or words[i]:find('^[012]$')) then
       out[name] = tonumber(words[i])
       count = count + 1
     end
@@ -27,10 +32,10 @@ function audit_cell.state(root)
 end
 
 -- The numbers of what is listed in a sorted set are drawn from R: none is greater than the last one drawn.
-local function is_drawn(c, name, key)
-  local last = redis.call('ZRANGE', key, '-1', '-1', 'WITHSCORES')
+local function is_drawn(c, name, key, greatest)
+  local last = pages.greatest(key, greatest)
   local drawn = tonumber(redis.call('HGET', c.root, name) or '0')
-  return not cell.is_whole(last[2]) or not drawn or tonumber(last[2]) <= drawn
+  return not last or not drawn or tonumber(last) <= drawn
 end
 
 local function numbers(c, say)
@@ -41,7 +46,8 @@ local function numbers(c, say)
     if not state[name] then say('cell record: ' .. name .. ' is not a number', mend_cell.number, name) end
   end
   for i, value in ipairs(call('HMGET', c.root, unpack(NUMBERS))) do
-    if not cell.is_whole(value) then say('cell record: ' .. NUMBERS[i] .. ' is not a number', mend_cell.number, NUMBERS[i]) end
+    local is_too_great = NUMBERS[i] == 'class' and cell.is_whole(value) and value + 0 > classes.LAST
+    if not cell.is_whole(value) or is_too_great then say('cell record: ' .. NUMBERS[i] .. ' is not a number', mend_cell.number, NUMBERS[i]) end
   end
   for i, value in ipairs(call('HMGET', c.root, unpack(DRAWN))) do
     if value and not cell.is_whole(value) then say('cell record: ' .. DRAWN[i] .. ' is not a number', mend_cell.number, DRAWN[i]) end
@@ -51,10 +57,10 @@ local function numbers(c, say)
     local value = call('HGET', c.root, name)
     if value and not cell.is_whole(value) then say('cell record: ' .. name .. ' is not a number', mend_cell.number, name) end
   end
-  if not is_drawn(c, 'class', keys.classes(c.root)) then
+  if not is_drawn(c, 'class', keys.classes(c.root), classes.LAST) then
     say('cell record: class is less than the number of a class', mend_cell.number, 'class')
   end
-  if not is_drawn(c, 'queues', keys.queues(c.root)) then
+  if not is_drawn(c, 'queues', keys.queues(c.root), cell.NEVER - 1) then
     say('cell record: queues is less than the number of a queue', mend_cell.number, 'queues')
   end
 end

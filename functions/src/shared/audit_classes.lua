@@ -2,9 +2,11 @@
 
 local audit_classes = {}
 
+local LAST = classes.LAST_TEXT
+
 -- The next entry of R:classes after a class number: canonical description and number, as text.
 local function next_class(c, after)
-  local entry = redis.call('ZRANGEBYSCORE', keys.classes(c.root), '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', '0', '1')
+  local entry = redis.call('ZRANGEBYSCORE', keys.classes(c.root), '(' .. after, LAST, 'WITHSCORES', 'LIMIT', '0', '1')
   return entry[1], entry[2]
 end
 
@@ -35,8 +37,8 @@ local UNNUMBERED_LOOKED_AT = 100
 -- Items are classes and the members of their ready indexes. A position is the number before the class, and an offset.
 function audit_classes.all(c, position, budget, say)
   local before, offset, used = '0', 0, 0
-  if not position then
-    for _, text in ipairs(redis.call('ZRANGEBYSCORE', keys.classes(c.root), '-inf', '0', 'LIMIT', '0', UNNUMBERED_LOOKED_AT)) do
+  for _, range in ipairs(position and {} or { { '-inf', '0' }, { '(' .. LAST, '+inf' } }) do
+    for _, text in ipairs(redis.call('ZRANGEBYSCORE', keys.classes(c.root), range[1], range[2], 'LIMIT', '0', UNNUMBERED_LOOKED_AT)) do
       say('class without a number: its entry can not be read', mend_classes.relist, text)
     end
   end
@@ -47,10 +49,8 @@ function audit_classes.all(c, position, budget, say)
   while used < budget do
     local text, number = next_class(c, before)
     if not text then return nil, used end
-    local desc = cell.is_whole(number) and classes.parse(text)
+    local desc = classes.is_number(number) and classes.parse(text)
     if not desc then say('class ' .. number .. ': its entry can not be read', mend_classes.relist, text) end
-    -- Nothing that has a number comes after it.
-    if tonumber(number) >= cell.NEVER then return nil, used + 1 end
     local class = classes.code(desc and number or 0, desc and desc.max_jobs or 0)
     if offset == 0 then
       if desc then one_class(c, class, text, say) end
@@ -142,12 +142,13 @@ end
 -- An attribute of more classes has two pages to itself, whatever their budget.
 local PAGED = 1000
 
--- Items are attributes and the classes that have them. A position is the attribute before, or one of which it is known who has it, and '2'.
+-- Items are attributes and the classes that have them. A position is the attribute before, or one of which it is known who has it, after a '2'.
 function audit_classes.attributes(c, position, budget, say)
   local after, used = position or '0', 0
-  local half_done = after:match('^:(%S+) 2$')
+  local half_done = after:match('^2:(.*)$')
   if half_done then
-    one_attribute(c, half_done, HOW_MANY, say)
+    -- One that went since the page before is listed no more.
+    if redis.call('ZSCORE', keys.attrs(c.root), half_done) then one_attribute(c, half_done, HOW_MANY, say) end
     return ':' .. half_done, budget
   end
   while used < budget do
@@ -157,7 +158,7 @@ function audit_classes.attributes(c, position, budget, say)
       -- What is left of a page that was begun stays empty.
       if budget - used < c.page then return after ~= '0' and after or '', budget end
       one_attribute(c, attr, WHO_HAS_IT, say)
-      return ':' .. attr .. ' 2', budget
+      return '2:' .. attr, budget
     end
     used = used + 1 + one_attribute(c, attr, BOTH, say)
     after = ':' .. attr

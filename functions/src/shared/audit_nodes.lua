@@ -48,7 +48,7 @@ end
 local function is_readable(c, node, rt, say)
   local drawn = tonumber(redis.call('HGET', c.root, 'incarnation') or nil)
   local incarnation = tonumber(rt.incarnation or nil)
-  local has_times = rt.until_ms and rt.until_ms >= 0 and rt.scan_ms and rt.scan_ms >= 0
+  local has_times = cell.is_time(rt.until_ms) and cell.is_time(rt.scan_ms)
   if not (incarnation and nodes.is_known(rt) and has_times) then
     say('node ' .. node .. ': its runtime can not be read', mend_nodes.runtime, node)
     return false
@@ -87,10 +87,11 @@ local function hold(c, node, rt, member, score, due_ms, say)
   local function wrong(sentence) say(name .. ': ' .. sentence, mend_holds.hold, node, member) end
   if member:sub(1, 1) ~= 'j' then return wrong('its type is not known') end
   local state, deadline = holds.state(score)
-  if score < 0 then wrong('it has no time') end
   local rec = jobs.read(c, job)
   if not rec then return wrong('its job record is missing') end
-  if not rec.node or not tonumber(rec.ttl_ms) then return wrong('its record can not be read') end
+  if not jobs.is_readable(rec) then return wrong('its record can not be read') end
+  local is_sound = holds.may_be(rec, score)
+  if not is_sound then wrong('its score does not say until when') end
   c.last_grant = math.max(c.last_grant, tonumber(rec.grant) or 0)
   if rec.node ~= node then wrong('its job is ' .. (jobs.place(rec) == '' and 'nowhere' or 'on ' .. rec.node)) end
   if redis.call('PTTL', keys.job(c.root, job)) >= 0 then wrong('its job record is about to go') end
@@ -113,7 +114,7 @@ local function hold(c, node, rt, member, score, due_ms, say)
   -- Far deadlines come in by the node's next word; of a node that is overdue there is none.
   local covered_ms = rt.until_ms > c.now and math.max(rt.scan_ms, c.now) or rt.scan_ms
   if deadline and deadline < covered_ms and deadline < due_ms then wrong('its deadline is not in the due list') end
-  return state ~= 'stopping'
+  return state ~= 'stopping' or not (is_sound or rec.status)
 end
 
 -- Items are nodes, their deployments and holds. A position is a node and how many of its holds were looked at.

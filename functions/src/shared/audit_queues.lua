@@ -7,7 +7,7 @@ local function waiting(c, job, name, say, mend, ...)
   local rec = tries.record(c, job)
   c.waiting = c.waiting + 1
   if not rec then return say(name .. ': its record is missing', mend, ...) end
-  if not rec.kind or (rec.kind == 'q' and not rec.q) then return say(name .. ': its record can not be read', mend, ...) end
+  if not jobs.is_readable(rec) or (rec.kind == 'q' and not rec.q) then return say(name .. ': its record can not be read', mend, ...) end
   if not tries.is_waiting(rec) then return say(name .. ': it does not wait', mend, ...) end
   if redis.call('PTTL', keys.job(c.root, job)) >= 0 then say(name .. ': its record is about to go', mend, ...) end
   return rec

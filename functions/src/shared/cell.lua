@@ -24,9 +24,14 @@ function cell.is_whole(text)
   return text and text:find('^%d+$') ~= nil and text + 0 < cell.NEVER
 end
 
--- Whether the score of a member is a time.
+-- Whether the score of a member, or what a record says, is a time.
 function cell.is_time(score)
-  return score + 0 >= 0 and score + 0 <= cell.NEVER
+  return score and score + 0 >= 0 and score + 0 <= cell.NEVER
+end
+
+-- The time that a score says; where it says none, the nearest one.
+function cell.time(score)
+  return math.min(math.max(score, 0), cell.NEVER)
 end
 
 -- An outage shorter than this is no outage.
@@ -75,7 +80,7 @@ local function opened_without(root, now, now_text)
     errors.fail('SCHEMA_MISMATCH', 'the cell has schema ' .. errors.shown(schema) .. ', this library has ' .. SCHEMA ..
       ': deploy the library that wrote it')
   end
-  if schema then errors.unreadable_cell() end
+  if schema then errors.unreadable("the cell's record") end
   local c = { root = root, now = now, now_text = now_text, gap = 0, wake = cell.NEVER, grants = 0, finished = '0',
     generation = '0', listen = 0, configured_as = '0', settled = 0 }
   cell.guard(c)
@@ -139,7 +144,7 @@ function cell.open_unguarded(root, counter)
   local now = now_text + 0
   if not state then return opened_without(root, now, now_text) end
   local clock_text, grants, finished, rest, wake, generation, listen, configured = state:match(FORM)
-  if not clock_text then errors.unreadable_cell() end
+  if not clock_text then errors.unreadable("the cell's record") end
   local clock = clock_text + 0
   local gap = now - clock
   if gap < 0 then now, now_text, gap = clock, clock_text, 0 end

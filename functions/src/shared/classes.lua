@@ -9,6 +9,14 @@ local classes = {}
 
 classes.WIDTH = 16
 
+-- The greatest number that a class can have.
+classes.LAST, classes.LAST_TEXT = 9999999999, '9999999999'
+
+-- Whether a class can have a number, given as text.
+function classes.is_number(text)
+  return cell.is_whole(text) and text + 0 >= 1 and text + 0 <= classes.LAST
+end
+
 function classes.code(number, max_jobs)
   return string.format('%010d%06d', number, max_jobs)
 end
@@ -91,12 +99,12 @@ end
 -- description is one whose creation was interrupted: it is written again.
 function classes.plan(c, desc)
   local call = redis.call
-  local number = tonumber(call('ZSCORE', keys.classes(c.root), canonical(desc)) or nil)
-  if number then
-    local class = classes.code(number, desc.max_jobs)
-    return { desc = desc, new = call('EXISTS', keys.class(c.root, class)) == 0, number = number, class = class, is_drawn = true }
+  local listed = call('ZSCORE', keys.classes(c.root), canonical(desc))
+  if classes.is_number(listed) then
+    local class = classes.code(listed, desc.max_jobs)
+    return { desc = desc, new = call('EXISTS', keys.class(c.root, class)) == 0, number = listed, class = class, is_drawn = true }
   end
-  number = tonumber(call('HGET', c.root, 'class') or '0') + 1
+  local number = tonumber(call('HGET', c.root, 'class') or '0') + 1
   return { desc = desc, new = true, number = number, class = classes.code(number, desc.max_jobs) }
 end
 

@@ -31,15 +31,16 @@ function deployments.none(id)
   errors.fail('NO_SUCH_DEPLOYMENT', 'there is no deployment ' .. errors.shown(id))
 end
 
--- Its member among the free ones: of those updated at the same time the one that was created first, then by id.
+-- Its member among the free ones: of those updated at the same time the one that was created first, then by id. One of which that
+-- can't be read comes first.
 local function member(rec, id)
-  return string.format('%013d', rec.created) .. ' ' .. id
+  return string.format('%013d', cell.is_whole(rec.created) and rec.created or 0) .. ' ' .. id
 end
 
 deployments.member = member
 
 function deployments.put_free(c, id, rec)
-  redis.call('ZADD', keys.free(c.root, rec.pool), rec.updated, member(rec, id))
+  redis.call('ZADD', keys.free(c.root, rec.pool), cell.is_whole(rec.updated) and rec.updated or '0', member(rec, id))
 end
 
 function deployments.take_free(c, id, rec)

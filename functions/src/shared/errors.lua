@@ -38,8 +38,8 @@ function errors.wrong_state(job, state)
   errors.fail('WRONG_STATE', 'job ' .. errors.shown(job) .. ' is ' .. state)
 end
 
-function errors.unreadable_cell()
-  errors.fail('BAD_CELL', "the cell's record can't be read: lockless_check names what is damaged, lockless_repair mends it")
+function errors.unreadable(record)
+  errors.fail('BAD_CELL', record .. " can't be read: lockless_check names what is damaged, lockless_repair mends it")
 end
 
 -- Words in Redis's own errors that say that part of the cell is on another Cluster node.

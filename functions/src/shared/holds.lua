@@ -35,6 +35,15 @@ function holds.state(score)
   return 'stopping'
 end
 
+-- Whether the hold of such a job may have a score: a reservation only where there is something to acknowledge, and no deadline before
+-- there was the job.
+function holds.may_be(rec, score)
+  local state, deadline = holds.state(score)
+  if state == 'stopping' then return score == holds.STOPPING end
+  if state == 'reserved' and not rec.ack_ms:find('^[1-9]') then return false end
+  return deadline % 1 == 0 and deadline >= tonumber(rec.created)
+end
+
 -- Whether a job that runs was asked to stop.
 function holds.is_asked(score)
   return score >= holds.ASKED and score < holds.STOPPING

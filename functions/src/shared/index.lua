@@ -22,11 +22,12 @@ local function add(c, pair, pools, by)
   end
   local counts, counted, gone = call('HMGET', key, unpack(pools)), {}, {}
   for i, pool in ipairs(pools) do
-    local count = tonumber(counts[i] or '0') + by
-    if count > 0 then
-      counted[#counted + 1], counted[#counted + 2] = pool, string.format('%d', count)
-    else
+    -- The first one, and the last one, of very many pools are no numbers that have to be made.
+    local count = counts[i] or '0'
+    if by < 0 and count + 0 <= 1 then
       gone[#gone + 1] = pool
+    else
+      counted[#counted + 1], counted[#counted + 2] = pool, count == '0' and '1' or string.format('%d', count + by)
     end
   end
   if #counted > 0 then call('HSET', key, unpack(counted)) end

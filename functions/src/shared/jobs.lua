@@ -15,7 +15,7 @@
 
 local jobs = {}
 
-local PACKED = '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$'
+local PACKED = '^([^ ]+) ([^ ]+) ([^ ]+) (%d+) ([%d-]+) (%d+) (%d+) ([^ ]+) ([^ ]+) ([^ ]+)$'
 
 -- The node of a job that waits for one. No id has this byte.
 jobs.NOWHERE = '\1'
@@ -37,6 +37,14 @@ local function unpack_record(packed, final, started)
 end
 
 jobs.unpack = unpack_record
+
+local STATUSES = { finished = true, failed = true, cancelled = true, expired = true, released = true }
+
+-- Whether all that a record says can be read.
+function jobs.is_readable(rec)
+  return rec.node and cell.is_whole(rec.created) and cell.is_whole(rec.ttl_ms) and cell.is_whole(rec.grant) and
+    (not rec.status or STATUSES[rec.status])
+end
 
 -- The record without payload and result, or nil.
 function jobs.read(c, job)

@@ -11,9 +11,7 @@ end
 
 -- The greatest number that a class has. It has ten digits, so that the time is none.
 local function last_class(c)
-  local last = redis.call('ZRANGE', keys.classes(c.root), '-1', '-1', 'WITHSCORES')[2]
-  if not last then return 0 end
-  return cell.is_whole(last) and tonumber(last) or c.now
+  return math.floor(math.max(0, pages.greatest(keys.classes(c.root), classes.LAST) or 0))
 end
 
 -- What becomes of a number that can't be read. Those that are drawn must never be drawn again: the time in ms is beyond all that

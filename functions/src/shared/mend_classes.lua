@@ -37,16 +37,28 @@ function mend_classes.drop(c, class)
   classes.drop_if_empty(c, class)
 end
 
--- An entry that describes nothing, or whose number is lost: it has that of the class which is so described, or goes.
+-- The classes there are by their descriptions.
+local function by_description(c)
+  local out = {}
+  for _, class in ipairs(redis.call('SINTER', keys.attr(c.root, 'all'))) do
+    local desc = class:find('^%d+$') and #class == classes.WIDTH and classes.read(c, class)
+    if desc then out[classes.canonical(desc)] = class end
+  end
+  return out
+end
+
+-- An entry that describes nothing, or whose number is lost: it has that of the class which is so described, or goes. All classes are
+-- read once in a call, however many entries there are.
 function mend_classes.relist(c, text)
   local call = redis.call
-  for _, class in ipairs(call('SINTER', keys.attr(c.root, 'all'))) do
-    local desc = classes.read(c, class)
-    if desc and classes.canonical(desc) == text then
-      return call('ZADD', keys.classes(c.root), string.format('%d', class:sub(1, 10)), text)
-    end
+  c.described = c.described or by_description(c)
+  local class = c.described[text]
+  local desc = class and classes.read(c, class)
+  if desc and classes.canonical(desc) == text then
+    call('ZADD', keys.classes(c.root), string.format('%d', class:sub(1, 10)), text)
+  else
+    call('ZREM', keys.classes(c.root), text)
   end
-  call('ZREM', keys.classes(c.root), text)
 end
 
 -- Puts a class into the set of an attribute it has.

@@ -8,12 +8,13 @@ local mend_holds = {}
 local LOST = 'its record was lost'
 local WALKED = 10000
 
--- A job that has ended: what its end left undone is done.
+-- A job that has ended: what its end left undone is done. One that may be running stops, also when its score does not say any more
+-- that it may.
 local function end_of(c, node, rt, job, rec, score)
-  local state = holds.state(score)
+  local state = holds.may_be(rec, score) and holds.state(score)
   tries.finish_any(c, node, job, rec, score, rec.status)
   local is_over = rec.status ~= 'cancelled' and rec.status ~= 'expired'
-  if is_over or (state == 'reserved' and score >= 0) then
+  if is_over or state == 'reserved' then
     jobs.let_go(c, job)
     leases.free(c, node, rt, job, rec)
     if rec.status == 'released' then redis.call('DEL', keys.job(c.root, job)) end
@@ -65,12 +66,13 @@ local function list_work(c, node, job, rec, score)
   end
 end
 
--- A live job's hold says until when it may run. One that is said to be stopping, or says no time, has its time again.
+-- A live job's hold says until when it may run. One that is said to be stopping, or does not say until when, has its time again, as
+-- one that runs: nobody knows that it does not.
 local function run_on(c, node, rt, job, rec, score)
   local state, deadline = holds.state(score)
   local near_ms = math.max(rt.scan_ms, c.now)
-  if state == 'stopping' or score < 0 or (rec.kind == 'q' and state ~= 'running') then
-    deadline = c.now + (tonumber(rec.ttl_ms) or config.value(c, 'job_ttl_ms'))
+  if state == 'stopping' or not holds.may_be(rec, score) or (rec.kind == 'q' and state ~= 'running') then
+    deadline = c.now + rec.ttl_ms
     score, near_ms = holds.RUNNING + deadline, c.now + cell.HORIZON_MS
     redis.call('ZADD', keys.slots(c.root, node), 'XX', string.format('%d', score), 'j' .. job)
   end
@@ -86,7 +88,7 @@ function mend_holds.hold(c, node, member)
   if member:sub(1, 1) ~= 'j' then return holds.free(c, node, rt, member) end
   local job = member:sub(2)
   local rec = tries.record(c, job)
-  if not rec or not rec.node or not tonumber(rec.ttl_ms) or (rec.kind == 'q' and not rec.q) then rec = mend_holds.expire(c, job, node, rt.class) end
+  if not rec or not jobs.is_readable(rec) or (rec.kind == 'q' and not rec.q) then rec = mend_holds.expire(c, job, node, rt.class) end
   if rec.node ~= node then return bring_home(c, node, rt, job, rec, score) end
   redis.call('PERSIST', keys.job(c.root, job))
   if rec.status then return end_of(c, node, rt, job, rec, score) end

@@ -79,7 +79,7 @@ function mend_nodes.place(c, node)
   local rt = nodes.read(c, node)
   if not rt then return end
   local key = keys.ready(c.root, rt.class)
-  local used = tonumber(redis.call('ZSCORE', key, node) or '0') % ready.UNIT
+  local used = ready.used(redis.call('ZSCORE', key, node))
   local score = ready.band(rt.flags) * ready.BAND + (nodes.held(c, node) + rt.foreign) * ready.UNIT + used
   redis.call('ZADD', key, ready.text(score), node)
 end
@@ -126,8 +126,8 @@ function mend_nodes.runtime(c, node)
     fence(c, node, key)
     rt = nodes.read(c, node)
   end
-  if not rt.until_ms or rt.until_ms < 0 then call('HSET', key, 'until', string.format('%d', c.now + config.value(c, 'heartbeat_ttl_ms'))) end
-  if not rt.scan_ms or rt.scan_ms < 0 then call('HSET', key, 'scan', '0') end
+  if not cell.is_time(rt.until_ms) then call('HSET', key, 'until', string.format('%d', c.now + config.value(c, 'heartbeat_ttl_ms'))) end
+  if not cell.is_time(rt.scan_ms) then call('HSET', key, 'scan', '0') end
   if not tonumber(rt.incarnation or nil) then
     call('HSET', key, 'incarnation', string.format('%d', draw(c)))
   elseif tonumber(rt.incarnation) > last_drawn(c) then

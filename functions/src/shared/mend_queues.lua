@@ -10,7 +10,7 @@ local function record_of(c, job)
   local rec = tries.record(c, job)
   if not rec then return nil end
   local key = keys.job(c.root, job)
-  if not rec.kind or (rec.kind == 'q' and not rec.q) then
+  if not jobs.is_readable(rec) or (rec.kind == 'q' and not rec.q) then
     if not rec.status then rec = mend_holds.expire(c, job, jobs.NOWHERE, '-') end
   end
   if rec.status and rec.node == jobs.NOWHERE then
@@ -86,7 +86,7 @@ local TIMED = { q = keys.delayed, f = keys.failed, c = keys.cancelled }
 -- The due list has the first entry of a sorted set of times.
 function mend_queues.first(c, member)
   local first = redis.call('ZRANGE', TIMED[member](c.root), '0', '0', 'WITHSCORES')
-  if first[2] then cell.due_at(c, member, math.max(0, first[2])) end
+  if first[2] then cell.due_at(c, member, cell.time(first[2])) end
 end
 
 return mend_queues

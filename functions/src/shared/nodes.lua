@@ -83,7 +83,7 @@ function nodes.move_class(c, node, rt, plan, effective)
     used = call('ZSCORE', keys.ready(c.root, class), node) or used
     call('ZREM', keys.ready(c.root, class), node)
   end
-  local score = ready.OFFLINE * ready.BAND + effective * ready.UNIT + used % ready.UNIT
+  local score = ready.OFFLINE * ready.BAND + effective * ready.UNIT + ready.used(used)
   call('ZADD', keys.ready(c.root, plan.class), 'NX', ready.text(score), node)
 end
 

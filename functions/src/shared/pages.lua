@@ -21,4 +21,10 @@ function pages.rank_after(key, given, entry)
   return redis.call('ZCOUNT', key, '-inf', '(' .. given)
 end
 
+-- The greatest score of a sorted set that is not above a bound, as text; nil when there is none.
+function pages.greatest(key, bound)
+  local rank = redis.call('ZCOUNT', key, '-inf', string.format('%d', bound)) - 1
+  return rank >= 0 and redis.call('ZRANGE', key, rank, rank, 'WITHSCORES')[2] or nil
+end
+
 return pages

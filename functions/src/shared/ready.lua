@@ -27,17 +27,27 @@ function ready.effective(score)
   return (load - load % ready.UNIT) / ready.UNIT
 end
 
+-- Whether a score says that a slot is taken.
+function ready.is_taken(score)
+  return cell.is_whole(score) and score + 0 >= ready.UNIT
+end
+
+-- When a node was used last, by its score in the index; of a score that says nothing of the kind: never.
+function ready.used(score)
+  return cell.is_whole(score) and score % ready.UNIT or 0
+end
+
 -- Sets a node's place from what is known of it, keeping when it was used last; returns whether it was another. A node that is not
 -- there is on its way to another class, and has its place set when it arrives. `undone` is the number of a grant that was interrupted: if that used the
 -- node last, it is its turn again.
 function ready.place(c, class, node, flags, effective, undone)
   local key = keys.ready(c.root, class)
-  local before = tonumber(redis.call('ZSCORE', key, node) or nil)
+  local before = redis.call('ZSCORE', key, node)
   if not before then return false end
-  local used = before % ready.UNIT
+  local used = ready.used(before)
   if undone and used == undone % ready.UNIT then used = 0 end
   local score = ready.band(flags) * ready.BAND + effective * ready.UNIT + used
-  if score == before then return false end
+  if score == tonumber(before) then return false end
   redis.call('ZADD', key, ready.text(score), node)
   return true
 end

@@ -171,7 +171,7 @@ end
 local function note_first(c, member, key)
   local first = redis.call('ZRANGE', key, '0', '0', 'WITHSCORES')
   if first[2] then
-    cell.due_at(c, member, tonumber(first[2]))
+    cell.due_at(c, member, cell.time(first[2]))
   else
     redis.call('ZREM', keys.due(c.root), member)
   end
@@ -184,8 +184,13 @@ function kinds.q(c, _, budget)
   local page = call('ZRANGEBYSCORE', delayed, '-inf', c.now_text, 'LIMIT', '0', budget)
   for _, job in ipairs(page) do
     local rec = tries.waiting(c, job)
-    if rec and rec.q and rec.node == jobs.NOWHERE then queues.put(c, job, rec.q) end
-    call('ZREM', delayed, job)
+    if rec and not rec.q then
+      -- Damage that check names: looked at again later, never dropped.
+      call('ZADD', delayed, string.format('%d', c.now + config.value(c, 'heartbeat_ttl_ms')), job)
+    else
+      if rec and rec.node == jobs.NOWHERE then queues.put(c, job, rec.q) end
+      call('ZREM', delayed, job)
+    end
   end
   note_first(c, 'q', delayed)
   c.settled = c.settled + #page
@@ -225,7 +230,7 @@ local function pass(c, limit)
   end
   local first = call('ZRANGE', due, '0', '0', 'WITHSCORES')
   local wake = cell.NEVER
-  if first[1] and first[1] ~= cell.SENTINEL then wake = tonumber(first[2]) end
+  if first[1] and first[1] ~= cell.SENTINEL then wake = cell.time(first[2]) end
   c.wake, c.rest = wake, nil
   c.backlog = wake <= c.now
   cell.save(c)

@@ -12,7 +12,7 @@
 
 local tries = {}
 
-local PACKED = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (.+)$'
+local PACKED = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (%S+) (.+)$'
 
 function tries.pack(q)
   return string.format('%d %d %d %d %d %d ', q.priority, q.seq, q.attempt, q.used, q.retries, q.mem_mb) .. q.cpu .. ' ' ..
@@ -24,11 +24,11 @@ end
 function tries.read(c, job, rec)
   local fields = redis.call('HMGET', keys.job(c.root, job), 'q', 'l', 'e')
   local priority, seq, attempt, used, retries, mem_mb, cpu, gpu_mb, preemptible, shape = (fields[1] or ''):match(PACKED)
-  if not shape then return rec end
+  if not shape or not rec.node then return rec end
   local q = { priority = tonumber(priority), seq = tonumber(seq), attempt = tonumber(attempt), used = tonumber(used),
     retries = tonumber(retries), mem_mb = tonumber(mem_mb), cpu = cpu, gpu_mb = tonumber(gpu_mb),
     preemptible = preemptible, shape = shape }
-  if not (q.priority and q.seq and q.attempt and q.used and q.retries and q.mem_mb and tonumber(cpu) and q.gpu_mb) then return rec end
+  if not tonumber(cpu) then return rec end
   rec.q = q
   if fields[2] then
     local node, how, ordinal, on_node = fields[2]:match('^(%S+) (%S+) (%S+) (%S+)$')
@@ -45,10 +45,10 @@ function tries.record(c, job)
   return rec
 end
 
--- The same for a job that a queue lists; nil when it does not wait for a node any more.
+-- The same for a job that a queue lists; nil when it does not wait for a node any more. One that can't be read may wait, for repair.
 function tries.waiting(c, job)
   local rec = tries.record(c, job)
-  if rec and rec.kind == 'q' and not rec.status then return rec end
+  if rec and not rec.node or rec and rec.kind == 'q' and not rec.status then return rec end
 end
 
 function tries.is_waiting(rec)

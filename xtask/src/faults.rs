@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::run;
+use crate::{program, run};
 
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
@@ -18,41 +18,23 @@ pub(crate) struct Arguments {
 /// What faults break beside servers. They are looked for beside the program itself.
 const BROKEN: [&str; 2] = ["lockless-gateway", "lockless-agent"];
 
-fn build_what_is_broken() -> Result<()> {
-    let mut command = run::cargo();
-    command.args(["build", "--quiet"]);
-    for name in BROKEN {
-        command.args(["--package", name, "--bin", name]);
+/// The program that breaks them, once it is built, and what it breaks if it is to.
+fn program(is_to_break: bool) -> Result<Command> {
+    for name in BROKEN.iter().filter(|_| is_to_break) {
+        program::build(name)?;
     }
-    run::visibly(&mut command)
-}
-
-fn program() -> Command {
-    let mut command = run::cargo();
-    command.args([
-        "run",
-        "--quiet",
-        "--package",
-        "lockless-faults",
-        "--bin",
-        "faults",
-        "--",
-    ]);
-    command
+    program::build("faults").map(Command::new)
 }
 
 /// Does not return unless it can't be started: so Ctrl-C reaches the program alone, which cleans up.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let only_tells = |word: &String| ["--list", "--help", "-h"].contains(&word.as_str());
-    if !arguments.arguments.iter().any(only_tells) {
-        build_what_is_broken()?;
-    }
-    let error = program().args(&arguments.arguments).exec();
-    Err(error).context("cargo could not be started")
+    let is_to_break = !arguments.arguments.iter().any(only_tells);
+    let error = program(is_to_break)?.args(&arguments.arguments).exec();
+    Err(error).context("the program could not be started")
 }
 
 /// A few rounds of each, for `ci`.
 pub(crate) fn run_quickly() -> Result<()> {
-    build_what_is_broken()?;
-    run::visibly(program().arg("--quick"))
+    run::visibly(program(true)?.arg("--quick"))
 }

@@ -10,9 +10,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::run;
 
-/// Builds the program of that name, of the package of the same name, and says where it is.
+/// Builds the program of that name, and says where it is.
 pub(crate) fn build(name: &str) -> Result<PathBuf> {
-    run::visibly(run::cargo().args(["build", "--package", name, "--bin", name]))?;
+    // Of a package alone the dependencies would have other features than in a test of all, and be built once more.
+    run::visibly(run::cargo().args(["build", "--workspace", "--bin", name]))?;
     let own = std::env::current_exe().context("this program's own place is unknown")?;
     // Both are built with the same profile into the same directory.
     let program = own.with_file_name(name);

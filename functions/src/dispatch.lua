@@ -10,6 +10,9 @@
 --         matching class, 1 with ACK or a TTL within the hour, 1 while someone listens, 4 for a session's first job, 5 for one
 --         that is bound, 1 with the setting events = all)
 
+local SPEC = contract.lockless_dispatch
+local JOB_MAX = SPEC.options.JOB.max
+
 local SETTLE_BEFORE_REFUSAL = 128
 -- An id made from the grant's number may be one that a caller chose before: then the time is added to it.
 local AUTO_ID_TRIES = 4
@@ -124,18 +127,32 @@ local function grant(c, arg, found, job, job_key, number, number_text)
   return { node, job }
 end
 
+-- The options as a session that is asked for the same again remembers them, and the JOB that comes before them (arg.job). Words that
+-- are as they were when they were looked at need not be looked at again; whatever else they may be is said to be nothing, or is nothing
+-- that any session remembers.
+local function as_given(arg, argv)
+  local first = SPEC.positional + 1
+  if argv[first] == 'JOB' then
+    local job = argv[first + 1]
+    if not job or #job > JOB_MAX or not job:find(PRINTABLE) then return nil end
+    arg.job, first = job, first + 2
+  end
+  return sessions.as_one(argv, first)
+end
+
 -- The way of most jobs: from a session that is known, in a cell that is quiet and has no settings that concern them. The same as
 -- what is below, in three quarters of the time. Returns nothing, and has written nothing, when it is any other.
-local function plainly(root, arg, now, now_text, grants, finished, rest, generation, listen)
-  if arg.ack or arg.ttl or #arg.payload > PAYLOAD_MAX.default then return nil end
+local function plainly(root, arg, wishes, now, now_text, grants, finished, rest, generation, listen)
+  if #arg.payload > PAYLOAD_MAX.default then return nil end
   local call, format = redis.call, string.format
-  local session = arg.session
-  local sticky = call('HGET', root .. SESSION .. session, 'sticky')
-  arg.sticky = sticky
+  local session, sticky = arg.session, arg.sticky
+  if sticky == nil then
+    sticky = call('HGET', root .. SESSION .. session, 'sticky')
+    arg.sticky = sticky
+  end
   if not sticky then return nil end
   -- Its time comes first and has 13 digits; its class, which has 16, comes last, after what it is the class of.
-  local text, wishes = string.sub, '-'
-  if arg.pool or arg.region or arg.require then wishes = sessions.wishes(arg) or '' end
+  local text = string.sub
   local known = ' ' .. (arg.pair or '-') .. ' ' .. generation .. ' ' .. wishes .. ' '
   if text(sticky, -16 - #known, -17) ~= known or now - text(sticky, 1, 13) >= REMEMBERED_MS then return nil end
   local class = text(sticky, -16)
@@ -163,13 +180,25 @@ local function plainly(root, arg, now, now_text, grants, finished, rest, generat
   return { node, job }
 end
 
-local function dispatch(root, arg)
+local function dispatch(root, arg, argv)
   local call = redis.call
   local now, now_text, grants, finished, rest, generation, listen, configured = cell.quiet(root)
+  local may_be_plain = now and configured ~= '1'
+  local given = may_be_plain and as_given(arg, argv)
+  local reply = given and plainly(root, arg, given, now, now_text, grants, finished, rest, generation, listen)
+  if reply then return reply end
+  if #argv > SPEC.positional then
+    arg.job = nil
+    args.options(SPEC, argv, arg)
+    -- The same wishes in another order.
+    local wishes = may_be_plain and not (arg.ack or arg.ttl) and sessions.wishes(arg)
+    if wishes and wishes ~= given then
+      reply = plainly(root, arg, wishes, now, now_text, grants, finished, rest, generation, listen)
+      if reply then return reply end
+    end
+  end
   local c
   if now then
-    local reply = configured ~= '1' and plainly(root, arg, now, now_text, grants, finished, rest, generation, listen)
-    if reply then return reply end
     c = cell.opened(root, now, now_text, grants, finished, rest, generation, listen, configured)
   else
     c = cell.open_unguarded(root)
@@ -183,7 +212,7 @@ local function dispatch(root, arg)
     found = choose.node(c, arg)
   end
   if not found then
-    local reply, why
+    local why
     if arg.job then reply, why = replay(c, arg.job, arg) end
     if reply then return reply end
     found = why == UNDONE and choose.node(c, arg) or choose.refuse(c, arg)
@@ -202,7 +231,8 @@ local function dispatch(root, arg)
     local there = call('EXISTS', keys.none(root), job_key) == 1
     c.guarded = true
     if not there then break end
-    local reply, why = replay(c, job, arg, not arg.job)
+    local why
+    reply, why = replay(c, job, arg, not arg.job)
     if reply then return reply end
     if why == UNDONE then found = choose.node(c, arg) or choose.refuse(c, arg) end
     if why ~= TAKEN then break end
@@ -217,4 +247,4 @@ local function dispatch(root, arg)
   return grant(c, arg, found, job, job_key, number, number_text)
 end
 
-return dispatch, args.language_pair
+return dispatch, args.language_pair, true

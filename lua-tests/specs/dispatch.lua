@@ -185,6 +185,60 @@ describe('a session', function()
     expect(chosen('REQUIRE', 'gpu')):equals('b2')
     expect(chosen()):equals('b1')
   end)
+
+  -- What a session that was asked for the same before is asked with.
+  local wishes = { 'POOL', 'b', 'REGION', 'eu', 'REQUIRE', 'gpu', 'REQUIRE', 'big' }
+
+  local function asked_before()
+    register('b2', 9, 'POOL', 'b', 'REGION', 'eu', 'LABEL', 'gpu', 'LABEL', 'big')
+    for _ = 1, 3 do chosen(unpack(wishes)) end
+  end
+
+  it('that is asked for the same again costs no more than one without wishes', { hosts = 'model' }, function()
+    asked_before()
+    expect(chosen(unpack(wishes))):equals('b2')
+    expect(call_count()):equals(9)
+    expect(dispatch('JOB', 'named', unpack(wishes))):equals({ 'b2', 'named' })
+    expect(call_count()):equals(9)
+    -- In another order as well.
+    expect(chosen('REGION', 'eu', 'REQUIRE', 'gpu', 'JOB', 'named2', 'POOL', 'b', 'REQUIRE', 'big')):equals('b2')
+    expect(call_count()):equals(9)
+  end)
+
+  it('that is asked for the same again has its other words looked at all the same', function()
+    asked_before()
+    local rows = {
+      { 'JOB takes', 'JOB', '', unpack(wishes) },
+      { 'JOB takes', 'JOB', 'a b', unpack(wishes) },
+      { 'JOB takes', 'JOB', ('x'):rep(257), unpack(wishes) },
+      { 'JOB needs a value', 'JOB' },
+      { 'JOB may be given once', 'JOB', 'a', 'JOB', 'b', unpack(wishes) },
+      { 'an option takes', '-' },
+      { 'an option takes', 'NONE', 'x' },
+      { 'REQUIRE needs a value', 'POOL', 'b', 'REGION', 'eu', 'REQUIRE', 'gpu', 'REQUIRE' },
+      -- The same bytes, but fewer words.
+      { 'REQUIRE takes', 'POOL', 'b', 'REGION', 'eu', 'REQUIRE', 'gpu\1REQUIRE\1big' },
+      { 'ACK takes', 'JOB', 'a', 'ACK', 'soon' },
+    }
+    for _, row in ipairs(rows) do
+      expect(dispatch(unpack(row, 2))):is_error('BAD_ARGUMENT'):contains(row[1])
+    end
+    local many = {}
+    for i = 1, 65 do many[2 * i - 1], many[2 * i] = 'REQUIRE', 'l' .. i end
+    expect(dispatch(unpack(many))):is_error('BAD_ARGUMENT'):contains('REQUIRE may be given at most 64 times')
+    expect(held('b2')):equals(3)
+    expect(dispatch('ACK', 5000, unpack(wishes))):succeeds()
+    expect(fcall('lockless_check')):equals({})
+  end)
+end)
+
+describe('wrong arguments', function()
+  it('are said before what Redis says', function()
+    redis('SET', R, 'no hash')
+    expect(dispatch('NONE', 'x')):is_error('BAD_ARGUMENT')
+    expect(dispatch('JOB', 'a b')):is_error('BAD_ARGUMENT')
+    expect(dispatch()):is_error('BAD_CELL')
+  end)
 end)
 
 describe('a refusal', function()

@@ -74,10 +74,13 @@ local function positional(spec, argv)
   return out
 end
 
--- The arguments by name. Options that may be given several times are lists; absent ones are nil.
-function args.parse(spec, argv)
-  -- What the contract's one expression for all of them refuses takes the long way.
-  local out = spec.quick and spec.quick(argv) or positional(spec, argv)
+-- The required arguments by name. What the contract's one expression for all of them refuses takes the long way.
+function args.required(spec, argv)
+  return spec.quick and spec.quick(argv) or positional(spec, argv)
+end
+
+-- Adds the options by name. Those that may be given several times are lists; absent ones are nil.
+function args.options(spec, argv, out)
   local count, at = #argv, spec.positional + 1
   if at > count and spec.may_end then return out end
   if spec.rest then
@@ -124,6 +127,11 @@ function args.parse(spec, argv)
     end
   end
   return out
+end
+
+-- All arguments by name.
+function args.parse(spec, argv)
+  return args.options(spec, argv, args.required(spec, argv))
 end
 
 -- '-' in both src and tgt says "no language pair"; in one alone it is refused. The pair is arg.pair.

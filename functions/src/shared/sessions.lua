@@ -11,8 +11,10 @@
 local sessions = {}
 
 local SUPERSEDED_KEPT = 4
--- Wishes of more bytes are looked up each time.
-local WISHES_MAX = 256
+-- Wishes of more bytes, or words, are looked up each time.
+local WISHES_MAX, WORDS_MAX = 512, 128
+-- How many words there are is one byte, which is neither a control character nor a space: they come in twos.
+local WORDS_FROM = 64
 
 local UNBOUND = '^(%d+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) [^ ]+$'
 local BOUND = '^(%d+) ([^ ]+) ([^ ]+) (%d[^ ]*) ([^ ]+) (%d+) (%d+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$'
@@ -28,13 +30,29 @@ function sessions.unpack(sticky)
     length_ms = tonumber(length), since = since, rider = rider, from_id = from_id, from_node = from_node } }
 end
 
--- What a request wishes beyond its pair, as one word; nil when that is too long to be remembered. No id has the byte between.
+-- These words of a call as one; nil when they are too many to be remembered. No id has the byte between, and how many there are comes
+-- first: so other words never give the same.
+function sessions.as_one(words, first)
+  local count = #words - first + 1
+  if count < 1 then return '-' end
+  return count <= WORDS_MAX and string.char(WORDS_FROM + count) .. '\1' .. table.concat(words, '\1', first) or nil
+end
+
+-- What a request wishes beyond its pair, as one word: as a call says it that gives POOL, REGION and REQUIRE in this order. Nil when it is
+-- too long to be remembered.
 function sessions.wishes(req)
-  local pool, region, require = req.pool, req.region, req.require
-  if not (pool or region or require) then return '-' end
-  local labels = require and table.concat(require, '\1') or ''
-  local text = (pool and 'P' .. pool or '') .. '\1' .. (region and 'R' .. region or '') .. '\1' .. labels
-  return #text <= WISHES_MAX and text or nil
+  local words = {}
+  if req.pool then words[1], words[2] = 'POOL', req.pool end
+  if req.region then
+    words[#words + 1] = 'REGION'
+    words[#words + 1] = req.region
+  end
+  for _, label in ipairs(req.require or {}) do
+    words[#words + 1] = 'REQUIRE'
+    words[#words + 1] = label
+  end
+  local text = sessions.as_one(words, 1)
+  return text and #text <= WISHES_MAX and text or nil
 end
 
 -- The record with its requests, or nil.

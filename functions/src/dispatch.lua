@@ -127,9 +127,8 @@ local function grant(c, arg, found, job, job_key, number, number_text)
   return { node, job }
 end
 
--- The options as a session that is asked for the same again remembers them, and the JOB that comes before them (arg.job). Words that
--- are as they were when they were looked at need not be looked at again; whatever else they may be is said to be nothing, or is nothing
--- that any session remembers.
+-- The options as one word, which is what a session remembers of them, without a JOB that comes first (arg.job). They are not looked
+-- at: a session remembers none but those that were. Nil when they can't be remembered.
 local function as_given(arg, argv)
   local first = SPEC.positional + 1
   if argv[first] == 'JOB' then

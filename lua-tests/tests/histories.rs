@@ -358,6 +358,10 @@ fn the_plain_ways_never_differ_from_the_general_one() {
                     said.push(format!("{pause} ms pass"));
                 }
                 let next = generator.call();
+                // How far a page goes depends on the cache, which the plain way leaves alone.
+                if matches!(next.function, "check" | "repair") && !next.args.is_empty() {
+                    continue;
+                }
                 let hosts: &mut [&mut dyn Host] = &mut [&mut plain, &mut general];
                 let reply = call_all(hosts, &next, said);
                 assert_documented(&api, &next, &reply);

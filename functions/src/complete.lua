@@ -106,7 +106,7 @@ local function complete(root, arg)
   local fields = call('HMGET', key, 'd', 'f', 's')
   local packed, final = fields[1], fields[2]
   local rec = packed and jobs.unpack(packed, final, fields[3])
-  local score = rec and rec.node == node and holds.score(c, node, job)
+  local score = rec and not rec.is_damaged and rec.node == node and holds.score(c, node, job)
   if not score or rec.status then return settled_before(c, arg, score) end
   word.is_current(c, node, arg.incarnation)
   if rec.kind == 'q' then return complete_try(c, arg, rec, score) end

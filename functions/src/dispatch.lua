@@ -23,8 +23,12 @@ local AUTO_ID_TRIES = 4
 local TAKEN, UNDONE = 1, 2
 
 local function replay(c, job, arg, automatic)
-  local rec = jobs.read_with_payload(c, job)
+  local rec = jobs.look_with_payload(c, job)
   if not rec then return nil end
+  if rec.is_damaged then
+    if automatic then return nil, TAKEN end
+    errors.unreadable_job(job)
+  end
   local same = (rec.kind == 'd' or rec.kind == 'b') and rec.session == arg.session and rec.src == arg.src and rec.tgt == arg.tgt and
     rec.payload == arg.payload
   if not same then

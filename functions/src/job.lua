@@ -14,7 +14,7 @@ local function job(root, arg)
   local c = cell.open(root)
   local rec = jobs.read_all(c, arg.job)
   if not rec or rec.status == 'released' then errors.no_such_job(arg.job) end
-  if not rec.node then errors.unreadable('the record of job ' .. errors.shown(arg.job)) end
+  if rec.is_damaged then errors.unreadable_job(arg.job) end
   local score = holds.score(c, rec.node, arg.job)
   local state, deadline
   if score then state, deadline = holds.state(score) end
@@ -22,7 +22,7 @@ local function job(root, arg)
   local status = rec.status or STATUS[state] or 'expired'
   local priority, attempts, ready_ts = '', 1, ''
   if rec.kind == 'q' then
-    if not tries.read(c, arg.job, rec).q then errors.unreadable('the record of job ' .. errors.shown(arg.job)) end
+    tries.read(c, arg.job, rec)
     priority, attempts = rec.q.priority, rec.q.attempt
     if not rec.status and not score then status = tries.is_waiting(rec) and 'pending' or tries.fate(rec) end
     if status == 'pending' then

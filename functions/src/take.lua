@@ -21,10 +21,10 @@ local function again(c, node, given)
   local items = {}
   for i = 1, #given, 2 do
     local job, deadline = given[i], tonumber(given[i + 1])
-    local rec = jobs.read_with_payload(c, job)
+    local rec = jobs.look_with_payload(c, job)
     local score = holds.score(c, node, job)
     -- One that has ended since has no slot, or only until it is stopped.
-    if rec and rec.node == node and not rec.status and score then items[#items + 1] = jobs.item(job, rec, deadline) end
+    if rec and not rec.is_damaged and rec.node == node and not rec.status and score then items[#items + 1] = jobs.item(job, rec, deadline) end
     if score and score < holds.RUNNING then start(c, node, job, deadline) end
   end
   return items
@@ -46,13 +46,16 @@ local function take(root, arg)
   local items, given = {}, {}
   for i = 1, #page, 2 do
     local job = page[i]:sub(2)
-    local rec = jobs.read_with_payload(c, job) or errors.no_such_job(job)
-    local state, deadline = holds.state(tonumber(page[i + 1]))
-    -- As for ack.
-    if state == 'reserved' then deadline = c.now + rec.ttl_ms end
-    items[#items + 1] = jobs.item(job, rec, deadline)
-    given[#given + 1] = job
-    given[#given + 1] = string.format('%d', deadline)
+    local rec = jobs.look_with_payload(c, job)
+    -- One that is damaged waits for repair, or for its deadline.
+    if rec and not rec.is_damaged then
+      local state, deadline = holds.state(tonumber(page[i + 1]))
+      -- As for ack.
+      if state == 'reserved' then deadline = c.now + rec.ttl_ms end
+      items[#items + 1] = jobs.item(job, rec, deadline)
+      given[#given + 1] = job
+      given[#given + 1] = string.format('%d', deadline)
+    end
   end
 
   -- first write

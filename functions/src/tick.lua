@@ -84,10 +84,12 @@ local function ask(c, node, asking)
   for _, job in ipairs(asking) do
     local score = holds.score(c, node, job)
     if score and holds.state(score) == 'running' then
-      local rec = tries.record(c, job)
+      local rec = tries.look(c, job)
       local _, deadline = holds.state(score)
-      work.ask(c, node, job, rec.q, jobs.started(rec, score))
-      redis.call('ZADD', keys.slots(c.root, node), 'XX', holds.text(holds.ASKED, deadline), 'j' .. job)
+      if rec and rec.q and not rec.is_damaged then
+        work.ask(c, node, job, rec.q, jobs.started(rec, score))
+        redis.call('ZADD', keys.slots(c.root, node), 'XX', holds.text(holds.ASKED, deadline), 'j' .. job)
+      end
     end
   end
   redis.call('HSET', keys.admission(c.root, node), 'asking', '')

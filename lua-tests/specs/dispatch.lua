@@ -239,6 +239,13 @@ describe('wrong arguments', function()
     expect(dispatch('JOB', 'a b')):is_error('BAD_ARGUMENT')
     expect(dispatch()):is_error('BAD_CELL')
   end)
+
+  it('are said before wrong keys', function()
+    for _, cells in ipairs({ {}, { R, R .. ':2' } }) do
+      expect(fcall_keys(cells, 'lockless_dispatch', 's', '-', '-', 'p', 'NONE', 'x')):is_error('BAD_ARGUMENT')
+      expect(fcall_keys(cells, 'lockless_dispatch', 's', '-', '-', 'p')):is_error('BAD_CELL')
+    end
+  end)
 end)
 
 describe('a refusal', function()

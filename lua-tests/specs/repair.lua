@@ -162,4 +162,65 @@ describe('repair', function()
     repaired()
     expect(fcall('lockless_job', 'first')):has('status', 'expired')
   end)
+
+  it('draws no class from a number beyond all', function()
+    fcall('lockless_register', 'n1', 1, 'POOL', 'a')
+    redis('HSET', R, 'class', '9999999999')
+    expect(fcall('lockless_register', 'n2', 1, 'POOL', 'a')):succeeds()
+    expect(fcall('lockless_register', 'n3', 1, 'POOL', 'b')):is_error('BAD_CELL')
+    repaired()
+    expect(fcall('lockless_register', 'n3', 1, 'POOL', 'b')):succeeds()
+    expect(fcall('lockless_dispatch', 's', '-', '-', 'p', 'JOB', 'j', 'POOL', 'b')):equals({ 'n3', 'j' })
+  end)
+end)
+
+-- What is damaged in a record, as text of which every number may be one.
+local function damage(job, field, number)
+  local words = {}
+  for word in redis('HGET', R .. ':job:' .. job, field):gmatch('[^ ]+') do words[#words + 1] = word end
+  words[number] = 'x'
+  redis('HSET', R .. ':job:' .. job, field, table.concat(words, ' '))
+end
+
+describe('a damaged record, before repair', function()
+  it('leaves the slot to the job that runs in it, when its time is over', { hosts = 'model' }, function()
+    fcall('lockless_register', 'n1', 1)
+    fcall('lockless_dispatch', 's', '-', '-', 'p', 'JOB', 'j', 'TTL', 800)
+    fcall('lockless_ack', 'j', 'n1')
+    damage('j', 'd', 4)
+    advance(1000)
+    expect(fcall('lockless_sweep')):equals(1)
+    expect(dispatch('other')):is_error('NO_AVAILABLE_NODE')
+    expect(fcall('lockless_job', 'j')):has('status', 'expired'):has('stopping', 1)
+    expect(fcall('lockless_check')):equals({})
+    expect(fcall('lockless_stopped', 'j', 'n1', 'ok')):succeeds()
+    expect(dispatch('other')):equals({ 'n1', 'other' })
+  end)
+
+  it('of a queued job does not stop the cell when its node leaves', function()
+    fcall('lockless_register', 'n1', 2)
+    fcall('lockless_submit', 'q', 'p')
+    fcall('lockless_submit', 'sound', 'p')
+    fcall('lockless_pull', 'n1')
+    damage('q', 'q', 5)
+    fcall('lockless_deregister', 'n1')
+    expect(fcall('lockless_sweep')):succeeds()
+    expect(fcall('lockless_job', 'q')):has('status', 'expired')
+    expect(fcall('lockless_job', 'sound')):has('status', 'pending')
+    repaired()
+  end)
+
+  it('is said to whoever names the job, and keeps no other from its node', function()
+    fcall('lockless_register', 'n1', 3)
+    dispatch('j')
+    dispatch('other')
+    damage('j', 'd', 4)
+    for _, call in ipairs({ { 'job', 'j' }, { 'cancel', 'j' }, { 'retry', 'j' }, { 'release', 'j', 'n1' }, { 'stopped', 'j', 'n1', 'ok' },
+      { 'reserve', 'n1', 'j', 1000 }, { 'complete', 'j', 'n1', 'failed' }, { 'submit', 'j', 'p' } }) do
+      expect(fcall('lockless_' .. call[1], unpack(call, 2))):is_error('BAD_CELL'):contains("job 'j' can't be read")
+    end
+    expect(#fcall('lockless_take', 'n1')[1]):equals(1)
+    repaired()
+    expect(fcall('lockless_job', 'j')):has('status', 'expired'):has('stopping', 1)
+  end)
 end)

@@ -46,7 +46,7 @@ local function numbers(c, say)
     if not state[name] then say('cell record: ' .. name .. ' is not a number', mend_cell.number, name) end
   end
   for i, value in ipairs(call('HMGET', c.root, unpack(NUMBERS))) do
-    local is_too_great = NUMBERS[i] == 'class' and cell.is_whole(value) and value + 0 > classes.LAST
+    local is_too_great = NUMBERS[i] == 'class' and cell.is_whole(value) and value + 0 >= classes.LAST
     if not cell.is_whole(value) or is_too_great then say('cell record: ' .. NUMBERS[i] .. ' is not a number', mend_cell.number, NUMBERS[i]) end
   end
   for i, value in ipairs(call('HMGET', c.root, unpack(DRAWN))) do

@@ -39,7 +39,7 @@ function kinds.l(c, rest, _, say)
   c.skipped = c.skipped or #page / 2 == LOST_LOOKED_AT
   for i = 1, #page, 2 do
     if page[i] ~= holds.SENTINEL and page[i]:sub(1, 1) == 'j' then
-      local rec = jobs.read(c, page[i]:sub(2))
+      local rec = jobs.look(c, page[i]:sub(2))
       if not rec then
         say('lost hold ' .. page[i] .. ': its job record is missing', mend_due.lost_hold, incarnation, page[i])
       elseif not rec.status and rec.node == node then
@@ -65,7 +65,7 @@ function kinds.s(c, session, at, say)
   if not leases.has_seat(c, session, lease) and not holds.is_being_lost(c, lease.node) then
     wrong('its seat is missing')
   end
-  local rider = lease.rider ~= leases.EMPTY and jobs.read(c, lease.rider:sub(2))
+  local rider = lease.rider ~= leases.EMPTY and jobs.look(c, lease.rider:sub(2))
   if rider and (rider.session ~= session or rider.kind ~= 'b') then wrong('another job sits in its seat') end
 end
 
@@ -113,7 +113,7 @@ local function entries(key_of, status_of, due)
     end
     for i = 1, #page, 2 do
       local job, status = status_of(page[i])
-      local rec, at = jobs.read(c, job), tonumber(page[i + 1])
+      local rec, at = jobs.look(c, job), tonumber(page[i + 1])
       if not cell.is_time(at) then say('box: job ' .. job .. ' has no time', mend_due.box_time, due, page[i]) end
       -- The record of an overdue entry has gone, and its id may be another job's.
       if at >= c.now then

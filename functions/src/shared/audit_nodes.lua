@@ -87,9 +87,9 @@ local function hold(c, node, rt, member, score, due_ms, say)
   local function wrong(sentence) say(name .. ': ' .. sentence, mend_holds.hold, node, member) end
   if member:sub(1, 1) ~= 'j' then return wrong('its type is not known') end
   local state, deadline = holds.state(score)
-  local rec = jobs.read(c, job)
+  local rec = tries.look(c, job)
   if not rec then return wrong('its job record is missing') end
-  if not jobs.is_readable(rec) then return wrong('its record can not be read') end
+  if rec.is_damaged then return wrong('its record can not be read') end
   local is_sound = holds.may_be(rec, score)
   if not is_sound then wrong('its score does not say until when') end
   c.last_grant = math.max(c.last_grant, tonumber(rec.grant) or 0)
@@ -101,9 +101,7 @@ local function hold(c, node, rt, member, score, due_ms, say)
     wrong('its job is ' .. rec.status)
   end
   if rec.kind == 'q' and not rec.status then
-    tries.read(c, job, rec)
     c.tries = c.tries + 1
-    if not rec.q then return wrong('its record can not be read') end
     local started = jobs.started(rec, score)
     if not started or not work.has(c, node, job, rec.q, started, holds.is_asked(score)) then
       wrong('it is missing in the work of its node')

@@ -4,10 +4,10 @@ local audit_queues = {}
 
 -- A job that waits has a record that says so. `mend` and its arguments set it right.
 local function waiting(c, job, name, say, mend, ...)
-  local rec = tries.record(c, job)
+  local rec = tries.look(c, job)
   c.waiting = c.waiting + 1
   if not rec then return say(name .. ': its record is missing', mend, ...) end
-  if not jobs.is_readable(rec) or (rec.kind == 'q' and not rec.q) then return say(name .. ': its record can not be read', mend, ...) end
+  if rec.is_damaged then return say(name .. ': its record can not be read', mend, ...) end
   if not tries.is_waiting(rec) then return say(name .. ': it does not wait', mend, ...) end
   if redis.call('PTTL', keys.job(c.root, job)) >= 0 then say(name .. ': its record is about to go', mend, ...) end
   return rec

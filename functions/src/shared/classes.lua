@@ -104,7 +104,9 @@ function classes.plan(c, desc)
     local class = classes.code(listed, desc.max_jobs)
     return { desc = desc, new = call('EXISTS', keys.class(c.root, class)) == 0, number = listed, class = class, is_drawn = true }
   end
-  local number = tonumber(call('HGET', c.root, 'class') or '0') + 1
+  local last = tonumber(call('HGET', c.root, 'class') or '0')
+  if not last or last >= classes.LAST then errors.unreadable('the number of the last class') end
+  local number = last + 1
   return { desc = desc, new = true, number = number, class = classes.code(number, desc.max_jobs) }
 end
 

@@ -24,6 +24,7 @@ return function(name, handler, validate, looks_later)
     local arg = quick and (looks_later or #argv == positional) and quick(argv) or
       (looks_later and args.required or args.parse)(spec, argv)
     if validate then validate(arg) end
+    if looks_later and #given_keys ~= 1 then args.options(spec, argv, arg) end
     if #given_keys > 1 then errors.fail('BAD_CELL', 'one key is taken, the cell, given ' .. #given_keys) end
     local root = given_keys[1]
     if not root then cell.check_root(root) end

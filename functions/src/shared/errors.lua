@@ -38,6 +38,11 @@ function errors.wrong_state(job, state)
   errors.fail('WRONG_STATE', 'job ' .. errors.shown(job) .. ' is ' .. state)
 end
 
+function errors.unreadable_job(job)
+  errors.fail('BAD_CELL', 'the record of job ' .. errors.shown(job) .. " can't be read: it is damaged, and lockless_repair mends that of a " ..
+    'job that waits or has a slot')
+end
+
 function errors.unreadable(record)
   errors.fail('BAD_CELL', record .. " can't be read: lockless_check names what is damaged, lockless_repair mends it")
 end

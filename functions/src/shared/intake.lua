@@ -76,8 +76,8 @@ function intake.again(c, node, rt, given)
     local job = given[i]
     local deadline, attempt = given[i + 1]:match('^(%d+):(%d+)$')
     deadline, attempt = tonumber(deadline), tonumber(attempt)
-    local rec = tries.record(c, job)
-    if rec and rec.kind == 'q' then
+    local rec = tries.look(c, job)
+    if rec and rec.kind == 'q' and not rec.is_damaged then
       rec.payload = redis.call('HGET', keys.job(c.root, job), 'p')
       make_sure(c, node, rt, job, rec, deadline, attempt)
       -- Only what still runs there, in that try: the slot of any other may be somebody else's by now.

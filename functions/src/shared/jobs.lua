@@ -27,40 +27,46 @@ function jobs.pack(node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, 
     ' ' .. src .. ' ' .. tgt .. ' ' .. session
 end
 
+local STATUSES = { finished = true, failed = true, cancelled = true, expired = true, released = true }
+
+-- Of a record that is damaged what it says may be missing, and is not to be relied on.
 local function unpack_record(packed, final, started)
   local node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, session = packed:match(PACKED)
   local status, ended, ordinal, on_node, how
-  if final then status, ended, ordinal, on_node, how = final:match('^(%S+) (%S+) (%S+) ?(%S*) ?(%S*)$') end
-  return { node = node, class = class, kind = kind, created = created, ack_ms = ack_ms, ttl_ms = ttl_ms, grant = grant,
+  if final then status, ended, ordinal, on_node, how = final:match('^(%l+) (%d+) (%d+) ?(%d*) ?(%S*)$') end
+  local is_sound = node and cell.is_whole(created) and cell.is_whole(ttl_ms) and cell.is_whole(grant) and
+    (not final or STATUSES[status])
+  return { is_damaged = not is_sound, node = node, class = class, kind = kind, created = created, ack_ms = ack_ms, ttl_ms = ttl_ms, grant = grant,
     src = src, tgt = tgt, session = session, status = status, ended = ended, ordinal = ordinal,
     on_node = on_node ~= '' and on_node or nil, how = how ~= '' and how or nil, started = started }
 end
 
 jobs.unpack = unpack_record
 
-local STATUSES = { finished = true, failed = true, cancelled = true, expired = true, released = true }
-
--- Whether all that a record says can be read.
-function jobs.is_readable(rec)
-  return rec.node and cell.is_whole(rec.created) and cell.is_whole(rec.ttl_ms) and cell.is_whole(rec.grant) and
-    (not rec.status or STATUSES[rec.status])
-end
-
--- The record without payload and result, or nil.
-function jobs.read(c, job)
+-- The record without payload and result, or nil. For those who go on beside a record that is damaged.
+function jobs.look(c, job)
   local fields = redis.call('HMGET', keys.job(c.root, job), 'd', 'f', 's')
   if fields[1] then return unpack_record(fields[1], fields[2], fields[3]) end
 end
 
-local TTL = '^[^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ ([^ ]+)'
+-- The same for a call that names the job.
+function jobs.read(c, job)
+  local rec = jobs.look(c, job)
+  if rec and rec.is_damaged then errors.unreadable_job(job) end
+  return rec
+end
+
+local TTL = '^[^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ (%d+) '
 
 -- The run limit of a job, or nil.
 function jobs.ttl_ms(c, job)
   local packed = redis.call('HGET', keys.job(c.root, job), 'd')
-  return packed and packed:match(TTL) or nil
+  if not packed then return nil end
+  return packed:match(TTL) or errors.unreadable_job(job)
 end
 
-function jobs.read_with_payload(c, job)
+-- As jobs.look.
+function jobs.look_with_payload(c, job)
   local fields = redis.call('HMGET', keys.job(c.root, job), 'd', 'f', 'p')
   if not fields[1] then return nil end
   local rec = unpack_record(fields[1], fields[2])
@@ -68,7 +74,7 @@ function jobs.read_with_payload(c, job)
   return rec
 end
 
--- Everything, for a reader.
+-- Everything, for a reader. As jobs.look.
 function jobs.read_all(c, job)
   local fields = redis.call('HMGET', keys.job(c.root, job), 'd', 'f', 'p', 's', 'r', 'e', 'x')
   if not fields[1] then return nil end
@@ -146,6 +152,23 @@ function jobs.finish(c, job, rec, score, status, reason, result, count_with)
       cell.set_counter(c, rec.status, ordinal)
     end
   end
+end
+
+local LOST = 'its record was lost'
+
+-- Makes the record of a job whose own is gone, or can't be read, one that has expired. That it has is written with it: an
+-- interrupted call leaves no job that nobody gave.
+function jobs.write_off(c, job, node, class)
+  local call = redis.call
+  local key = keys.job(c.root, job)
+  events.of_job(c, 'job_expired', node ~= jobs.NOWHERE and node or '', job, '', LOST)
+  call('HSET', key, 'd', jobs.pack(node, class, 'd', c.now_text, '0', config.text(c, 'job_ttl_ms'), '0', '-', '-', '-'), 'p',
+    call('HGET', key, 'p') or '', 'e', LOST, 'f', 'expired ' .. c.now_text .. ' ' ..
+    string.format('%d', cell.counter(c, 'expired') + 1))
+  call('HDEL', key, 'q', 'l', 's')
+  call('PERSIST', key)
+  cell.announce(c, 'ended ' .. job)
+  return jobs.look(c, job)
 end
 
 -- The session a job was dispatched for; a reservation and a job from the queue have none.

@@ -9,9 +9,17 @@ function mend_cell.schema(c)
   redis.call('HSET', c.root, 'schema', about.schema)
 end
 
--- The greatest number that a class has. It has ten digits, so that the time is none.
+-- The greatest number that a class has. It has ten digits, so that the time is none. One that is listed for no class may be damaged as well.
 local function last_class(c)
-  return math.floor(math.max(0, pages.greatest(keys.classes(c.root), classes.LAST) or 0))
+  local call = redis.call
+  local rank = call('ZCOUNT', keys.classes(c.root), '-inf', classes.LAST_TEXT) - 1
+  while rank >= 0 do
+    local text, number = unpack(call('ZRANGE', keys.classes(c.root), rank, rank, 'WITHSCORES'))
+    local desc = classes.is_number(number) and classes.parse(text)
+    if desc and call('EXISTS', keys.class(c.root, classes.code(number, desc.max_jobs))) == 1 then return tonumber(number) end
+    rank = rank - 1
+  end
+  return 0
 end
 
 -- What becomes of a number that can't be read. Those that are drawn must never be drawn again: the time in ms is beyond all that

@@ -19,10 +19,38 @@ local function listed(c, class)
   if desc and classes.code(number, desc.max_jobs) == class then return desc, text end
 end
 
--- Writes the description of a class as it is listed, if it is. Returns the description it has then.
+-- The classes there are by their descriptions, read once in a call, however many entries ask.
+local function by_description(c)
+  if c.described then return c.described end
+  c.described = {}
+  for _, class in ipairs(redis.call('SINTER', keys.attr(c.root, 'all'))) do
+    local desc = class:find('^%d+$') and #class == classes.WIDTH and classes.read(c, class)
+    if desc then c.described[classes.canonical(desc)] = class end
+  end
+  return c.described
+end
+
+-- An entry that describes nothing, or whose number is lost: it has that of the class which is so described, or goes.
+function mend_classes.relist(c, text)
+  local call = redis.call
+  local class = by_description(c)[text]
+  local desc = class and classes.read(c, class)
+  if desc and classes.canonical(desc) == text then
+    call('ZADD', keys.classes(c.root), string.format('%d', class:sub(1, 10)), text)
+  else
+    call('ZREM', keys.classes(c.root), text)
+  end
+end
+
+-- Writes the description of a class as it is listed, if it is, unless it is listed by a number that another class of this description does
+-- not have. Returns the description it has then.
 function mend_classes.describe(c, class)
   local desc, text = listed(c, class)
   local found = classes.read(c, class)
+  if desc and not found and by_description(c)[text] then
+    mend_classes.relist(c, text)
+    return nil
+  end
   if not desc or (found and classes.canonical(found) == text) then return found end
   redis.call('HSET', keys.class(c.root, class), 'max_jobs', string.format('%d', desc.max_jobs), 'region', desc.region,
     'pools', desc.pools, 'pairs', desc.pairs, 'labels', desc.labels)
@@ -35,30 +63,6 @@ end
 
 function mend_classes.drop(c, class)
   classes.drop_if_empty(c, class)
-end
-
--- The classes there are by their descriptions.
-local function by_description(c)
-  local out = {}
-  for _, class in ipairs(redis.call('SINTER', keys.attr(c.root, 'all'))) do
-    local desc = class:find('^%d+$') and #class == classes.WIDTH and classes.read(c, class)
-    if desc then out[classes.canonical(desc)] = class end
-  end
-  return out
-end
-
--- An entry that describes nothing, or whose number is lost: it has that of the class which is so described, or goes. All classes are
--- read once in a call, however many entries there are.
-function mend_classes.relist(c, text)
-  local call = redis.call
-  c.described = c.described or by_description(c)
-  local class = c.described[text]
-  local desc = class and classes.read(c, class)
-  if desc and classes.canonical(desc) == text then
-    call('ZADD', keys.classes(c.root), string.format('%d', class:sub(1, 10)), text)
-  else
-    call('ZREM', keys.classes(c.root), text)
-  end
 end
 
 -- Puts a class into the set of an attribute it has.

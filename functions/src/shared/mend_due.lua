@@ -22,7 +22,7 @@ function mend_due.lost(c, rest)
 end
 
 function mend_due.lost_hold(c, incarnation, member)
-  if not jobs.read(c, member:sub(2)) then redis.call('ZREM', keys.lost(c.root, incarnation), member) end
+  if not jobs.look(c, member:sub(2)) then redis.call('ZREM', keys.lost(c.root, incarnation), member) end
 end
 
 local BOXES = { f = keys.failed, c = keys.cancelled }

@@ -5,7 +5,6 @@
 
 local mend_holds = {}
 
-local LOST = 'its record was lost'
 local WALKED = 10000
 
 -- A job that has ended: what its end left undone is done. One that may be running stops, also when its score does not say any more
@@ -22,21 +21,6 @@ local function end_of(c, node, rt, job, rec, score)
     redis.call('ZADD', keys.slots(c.root, node), 'XX', holds.STOPPING_TEXT, 'j' .. job)
     cell.announce(c, node)
   end
-end
-
--- Makes the record of a job whose own is gone, or can't be read, one that has expired. That it has is written with it: an
--- interrupted call leaves no job that nobody gave.
-function mend_holds.expire(c, job, node, class)
-  local call = redis.call
-  local key = keys.job(c.root, job)
-  events.of_job(c, 'job_expired', node ~= jobs.NOWHERE and node or '', job, '', LOST)
-  call('HSET', key, 'd', jobs.pack(node, class, 'd', c.now_text, '0', config.text(c, 'job_ttl_ms'), '0', '-', '-', '-'), 'p',
-    call('HGET', key, 'p') or '', 'e', LOST, 'f', 'expired ' .. c.now_text .. ' ' ..
-    string.format('%d', cell.counter(c, 'expired') + 1))
-  call('HDEL', key, 'q', 'l', 's')
-  call('PERSIST', key)
-  cell.announce(c, 'ended ' .. job)
-  return jobs.read(c, job)
 end
 
 -- A hold of a job that is on another node. The job gets it there, if it has none and the node is there; else it has expired.
@@ -87,8 +71,8 @@ function mend_holds.hold(c, node, member)
   if not score then return end
   if member:sub(1, 1) ~= 'j' then return holds.free(c, node, rt, member) end
   local job = member:sub(2)
-  local rec = tries.record(c, job)
-  if not rec or not jobs.is_readable(rec) or (rec.kind == 'q' and not rec.q) then rec = mend_holds.expire(c, job, node, rt.class) end
+  local rec = tries.look(c, job)
+  if not rec or rec.is_damaged then rec = jobs.write_off(c, job, node, rt.class) end
   if rec.node ~= node then return bring_home(c, node, rt, job, rec, score) end
   redis.call('PERSIST', keys.job(c.root, job))
   if rec.status then return end_of(c, node, rt, job, rec, score) end
@@ -103,8 +87,8 @@ function mend_holds.works(c)
     for _, text in ipairs(call('ZRANGE', keys.work(c.root, node), '0', WALKED - 1)) do
       local job = work.job_of(text)
       local score = job and holds.score(c, node, job)
-      local rec = score and tries.record(c, job)
-      local started = rec and rec.q and not rec.status and jobs.started(rec, score)
+      local rec = score and tries.look(c, job)
+      local started = rec and not rec.is_damaged and rec.q and not rec.status and jobs.started(rec, score)
       if not started or not work.is_entry(text, job, rec.q, started, holds.is_asked(score)) then
         call('ZREM', keys.work(c.root, node), text)
       end

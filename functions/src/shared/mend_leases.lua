@@ -25,7 +25,7 @@ local function unseat(c, session, rec)
   local lease = rec.lease
   if lease.rider == leases.EMPTY then return end
   local job = lease.rider:sub(2)
-  local rider = jobs.read(c, job)
+  local rider = jobs.look(c, job)
   local is_own = rider and rider.session == session and rider.kind == 'b'
   if is_own and leases.has_seat(c, session, lease) then return end
   if is_own then

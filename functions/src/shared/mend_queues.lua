@@ -7,12 +7,10 @@ local WALKED = 1000
 -- The record of a job that is to wait, nil for one that is not. A start that was interrupted before it took a slot is undone; one
 -- whose record can't be read has expired, and what the end of one that waited left undone is done.
 local function record_of(c, job)
-  local rec = tries.record(c, job)
+  local rec = tries.look(c, job)
   if not rec then return nil end
   local key = keys.job(c.root, job)
-  if not jobs.is_readable(rec) or (rec.kind == 'q' and not rec.q) then
-    if not rec.status then rec = mend_holds.expire(c, job, jobs.NOWHERE, '-') end
-  end
+  if rec.is_damaged and not rec.status then rec = jobs.write_off(c, job, jobs.NOWHERE, '-') end
   if rec.status and rec.node == jobs.NOWHERE then
     jobs.finish(c, job, rec, nil, rec.status)
     jobs.let_go(c, job)

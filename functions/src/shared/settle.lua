@@ -55,11 +55,12 @@ local UNHEARD = {
 }
 
 -- A hold whose deadline has passed. One that was never acknowledged is free again; one that may be running has
--- expired for everyone but its node, which is told to stop it.
+-- expired for everyone but its node, which is told to stop it. A damaged record says nothing of where the job is: it is here.
 local function expire(c, node, rt, job, score)
   local call = redis.call
   local state = holds.state(score)
-  local rec = jobs.read(c, job)
+  local rec = tries.look(c, job)
+  if rec and rec.is_damaged then rec = jobs.write_off(c, job, node, rt.class) end
   local is_elsewhere = rec and rec.node ~= node
   if rec and not is_elsewhere then tries.finish_any(c, node, job, rec, score, 'expired', UNHEARD[state]) end
   if is_elsewhere then
@@ -108,7 +109,8 @@ function kinds.l(c, rest, budget)
       settled = settled + 1
     elseif page[i] ~= holds.SENTINEL then
       local job = page[i]:sub(2)
-      local rec = jobs.read(c, job)
+      local rec = tries.look(c, job)
+      if rec and rec.is_damaged then rec = jobs.write_off(c, job, node, '-') end
       local score = tonumber(page[i + 1])
       if rec and rec.kind == 'q' then
         tries.lose(c, node, job, rec, score)
@@ -184,7 +186,7 @@ function kinds.q(c, _, budget)
   local page = call('ZRANGEBYSCORE', delayed, '-inf', c.now_text, 'LIMIT', '0', budget)
   for _, job in ipairs(page) do
     local rec = tries.waiting(c, job)
-    if rec and not rec.q then
+    if rec and rec.is_damaged then
       -- Damage that check names: looked at again later, never dropped.
       call('ZADD', delayed, string.format('%d', c.now + config.value(c, 'heartbeat_ttl_ms')), job)
     else

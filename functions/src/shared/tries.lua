@@ -19,17 +19,18 @@ function tries.pack(q)
     string.format('%d', q.gpu_mb) .. ' ' .. q.preemptible .. ' ' .. q.shape
 end
 
--- Adds rec.q, rec.last (how the last try went back, or nil) and rec.reasons to a record of the kind q. One that can't be
--- read is damage, which check names, and gets no q.
-function tries.read(c, job, rec)
+-- Adds rec.q, rec.last (how the last try went back, or nil) and rec.reasons to a record of the kind q. One that can't be read is
+-- damaged, and gets no q.
+local function add_tries(c, job, rec)
   local fields = redis.call('HMGET', keys.job(c.root, job), 'q', 'l', 'e')
   local priority, seq, attempt, used, retries, mem_mb, cpu, gpu_mb, preemptible, shape = (fields[1] or ''):match(PACKED)
-  if not shape or not rec.node then return rec end
-  local q = { priority = tonumber(priority), seq = tonumber(seq), attempt = tonumber(attempt), used = tonumber(used),
+  if not shape or not tonumber(cpu) then
+    rec.is_damaged = true
+    return rec
+  end
+  rec.q = { priority = tonumber(priority), seq = tonumber(seq), attempt = tonumber(attempt), used = tonumber(used),
     retries = tonumber(retries), mem_mb = tonumber(mem_mb), cpu = cpu, gpu_mb = tonumber(gpu_mb),
     preemptible = preemptible, shape = shape }
-  if not tonumber(cpu) then return rec end
-  rec.q = q
   if fields[2] then
     local node, how, ordinal, on_node = fields[2]:match('^(%S+) (%S+) (%S+) (%S+)$')
     rec.last = { node = node, how = how, ordinal = tonumber(ordinal), on_node = tonumber(on_node) }
@@ -38,17 +39,30 @@ function tries.read(c, job, rec)
   return rec
 end
 
--- The record of a job with what is special about one from the queue, or nil.
+-- The record of a job with what is special about one from the queue, or nil. As jobs.look.
+function tries.look(c, job)
+  local rec = jobs.look(c, job)
+  if rec and rec.kind == 'q' then add_tries(c, job, rec) end
+  return rec
+end
+
+-- Adds the same to a record that was read, for a call that names the job.
+function tries.read(c, job, rec)
+  if add_tries(c, job, rec).is_damaged then errors.unreadable_job(job) end
+  return rec
+end
+
+-- As jobs.read.
 function tries.record(c, job)
   local rec = jobs.read(c, job)
   if rec and rec.kind == 'q' then tries.read(c, job, rec) end
   return rec
 end
 
--- The same for a job that a queue lists; nil when it does not wait for a node any more. One that can't be read may wait, for repair.
+-- The record of a job that a queue lists; nil when it does not wait for a node any more. One that is damaged may wait, for repair.
 function tries.waiting(c, job)
-  local rec = tries.record(c, job)
-  if rec and not rec.node or rec and rec.kind == 'q' and not rec.status then return rec end
+  local rec = tries.look(c, job)
+  if rec and (rec.is_damaged or rec.kind == 'q' and not rec.status) then return rec end
 end
 
 function tries.is_waiting(rec)
@@ -104,9 +118,9 @@ function tries.start(c, node, rt, job, rec, deadline, is_held)
 end
 
 -- A job that the queue of this number lists though it is on a node: its start was interrupted. When it has its slot the
--- start is finished, else it waits still. Returns whether it may be started; one that can't be read may not.
+-- start is finished, else it waits still. Returns whether it may be started; one that is damaged may not.
 function tries.may_start(c, job, rec, number)
-  if not rec.q then return false end
+  if rec.is_damaged then return false end
   if rec.node == jobs.NOWHERE then return true end
   local score = holds.score(c, rec.node, job)
   if not score then return true end
@@ -226,7 +240,6 @@ end
 
 -- Settles a try on a node that was lost. What has gone back, or is on another node by now, is left as it is.
 function tries.lose(c, node, job, rec, score)
-  tries.read(c, job, rec)
   if rec.node == node then
     local has_ended_before = rec.status and (rec.how ~= 'lost' or rec.status == 'cancelled')
     if has_ended_before and cell.counter(c, rec.status) >= tonumber(rec.ordinal) then

@@ -7,10 +7,11 @@ local word = {}
 -- node it came from.
 function word.on_job(c, job, node, incarnation)
   local rt = nodes.read(c, node)
-  local rec = jobs.read(c, job)
+  local rec = jobs.look(c, job)
   cell.guard(c)
   if not rt then errors.unknown_node(node) end
   if not rec or rec.status == 'released' then errors.no_such_job(job) end
+  if rec.is_damaged then errors.unreadable_job(job) end
   local at, status = rec.node, rec.status or 'expired'
   if rec.kind == 'q' then
     tries.read(c, job, rec)

@@ -91,6 +91,8 @@ fn a_mistake_is_named() {
         ),
         (r#"[1]"#, "the body is not a JSON object"),
         (r#"{"session": "#, "the body is not a JSON object: EOF"),
+        ("\n", "the body is not a JSON object: EOF"),
+        ("\x0c", "the body is not a JSON object: expected value"),
     ];
     for (json, sentence) in rows {
         let told = marshalled("lockless_dispatch", &[], json).expect_err(json);

@@ -9,6 +9,8 @@
 -- Calls:  7 with nothing to hand over, 2 more per job, with REQUEST 1 more, and 1 more when there are jobs
 
 local DEFAULT_COUNT = 16
+-- Holds looked at for them: jobs whose records are damaged wait for repair, or for their deadline, and keep no other waiting.
+local LOOKED_AT = 1000
 
 -- Dispatched becomes running.
 local function start(c, node, job, deadline)
@@ -39,24 +41,26 @@ local function take(root, arg)
   local before, stopped = handed.before(c, arg, rt, 'take')
   if before then return { again(c, node, before), stopped } end
 
-  local slots = keys.slots(root, node)
-  local page = call('ZRANGEBYSCORE', slots, '-inf', '(20000000000000', 'WITHSCORES', 'LIMIT', '0',
-    arg.count or DEFAULT_COUNT)
-  local stop = holds.to_stop(c, node)
-  local items, given = {}, {}
-  for i = 1, #page, 2 do
-    local job = page[i]:sub(2)
-    local rec = jobs.look_with_payload(c, job)
-    -- One that is damaged waits for repair, or for its deadline.
-    if rec and not rec.is_damaged then
-      local state, deadline = holds.state(tonumber(page[i + 1]))
-      -- As for ack.
-      if state == 'reserved' then deadline = c.now + rec.ttl_ms end
-      items[#items + 1] = jobs.item(job, rec, deadline)
-      given[#given + 1] = job
-      given[#given + 1] = string.format('%d', deadline)
+  local slots, count = keys.slots(root, node), arg.count or DEFAULT_COUNT
+  local items, given, offset = {}, {}, 0
+  repeat
+    local left = count - #items
+    local page = call('ZRANGEBYSCORE', slots, '-inf', '(20000000000000', 'WITHSCORES', 'LIMIT', offset, left)
+    for i = 1, #page, 2 do
+      local job = page[i]:sub(2)
+      local rec = jobs.look_with_payload(c, job)
+      if rec and not rec.is_damaged then
+        local state, deadline = holds.state(tonumber(page[i + 1]))
+        -- As for ack.
+        if state == 'reserved' then deadline = c.now + rec.ttl_ms end
+        items[#items + 1] = jobs.item(job, rec, deadline)
+        given[#given + 1] = job
+        given[#given + 1] = string.format('%d', deadline)
+      end
     end
-  end
+    offset = offset + left
+  until #items == count or #page < 2 * left or offset >= LOOKED_AT
+  local stop = holds.to_stop(c, node)
 
   -- first write
   handed.note(c, arg, rt, 'take', given, stop)

@@ -36,18 +36,23 @@ local function read(c, node, rt)
   return state
 end
 
--- What is to make room: jobs in their order, until enough memory would be free. What was asked before and goes on counts.
+-- What is to make room: jobs in their order, until enough memory would be free, and their records. What was asked before and goes on
+-- counts; one whose record is damaged does not.
 local function choose_stops(c, node, smooth, cfg)
   local target_mb = admission.reclaim_mb(smooth, cfg)
   local asked, reclaimed_mb = work.asked(c, node)
-  local chosen = {}
-  if asked > 0 and reclaimed_mb >= target_mb then return chosen end
+  local chosen, records = {}, {}
+  if asked > 0 and reclaimed_mb >= target_mb then return chosen, records end
   for _, candidate in ipairs(work.candidates(c, node, cfg('preempt_count_per_tick'))) do
-    chosen[#chosen + 1] = candidate.job
-    reclaimed_mb = reclaimed_mb + candidate.mem_mb
-    if reclaimed_mb >= target_mb then break end
+    local rec = tries.look(c, candidate.job)
+    if rec and rec.q and not rec.is_damaged then
+      chosen[#chosen + 1] = candidate.job
+      records[candidate.job] = rec
+      reclaimed_mb = reclaimed_mb + candidate.mem_mb
+      if reclaimed_mb >= target_mb then break end
+    end
   end
-  return chosen
+  return chosen, records
 end
 
 -- What is started, and what is not and why: { job, number of the reason, ... }.
@@ -78,13 +83,13 @@ local function choose_starts(c, node, rt, decided, smooth, cfg)
   return planned, blocked
 end
 
--- Has these jobs make room, and notes that they were asked.
-local function ask(c, node, asking)
+-- Has these jobs make room, and notes that they were asked. Their records, where they were read.
+local function ask(c, node, asking, records)
   if #asking == 0 then return end
   for _, job in ipairs(asking) do
     local score = holds.score(c, node, job)
     if score and holds.state(score) == 'running' then
-      local rec = tries.look(c, job)
+      local rec = records[job] or tries.look(c, job)
       local _, deadline = holds.state(score)
       if rec and rec.q and not rec.is_damaged then
         work.ask(c, node, job, rec.q, jobs.started(rec, score))
@@ -139,7 +144,7 @@ local function tick(root, arg)
   local node = arg.node
   local rt = nodes.own_word(c, node, arg.incarnation)
   local state = read(c, node, rt)
-  ask(c, node, state.asking)
+  ask(c, node, state.asking, {})
   local numbers, counted_now = counted(c, state)
   local decided, started, stop, blocked = given_before(arg, rt, state.request)
   if decided then
@@ -152,7 +157,8 @@ local function tick(root, arg)
   local mode, cooldown = admission.mode(arg, smooth, cfg, state.mode, state.cooldown)
   decided = { mode = mode, target = admission.target_workers(mode, cfg), budget = admission.start_budget(mode, cfg) }
   local is_emergency = mode == admission.EMERGENCY and 1 or 0
-  local asked = is_emergency == 1 and choose_stops(c, node, smooth, cfg) or {}
+  local asked, records = {}, {}
+  if is_emergency == 1 then asked, records = choose_stops(c, node, smooth, cfg) end
   local planned
   planned, blocked = choose_starts(c, node, rt, decided, smooth, cfg)
   numbers = { blocked = numbers.blocked + #blocked / 2, emergencies = numbers.emergencies + is_emergency }
@@ -176,7 +182,7 @@ local function tick(root, arg)
   end
   redis.call('HSET', keys.admission(root, node), unpack(written))
   count(c, numbers, counted_now)
-  ask(c, node, asked)
+  ask(c, node, asked, records)
   return reply(decided, stop, intake.start(c, node, rt, planned), blocked)
 end
 

@@ -13,7 +13,7 @@ local damages = {
     redis('DEL', key('job:running'))
   end, ':job:running :slots:n1 R :events :failed' },
   { 'a hold whose job has ended', 'its job is finished', function()
-    redis('HSET', key('job:running'), 'f', 'finished 1 1')
+    redis('HSET', key('job:running'), 'f', 'finished 1767225600000 1')
   end, ':job:running :ready: :slots:n1 R' },
   { 'a hold on another node than its job', 'its job is on n1', function()
     local score = redis('ZSCORE', key('node:slots:n1'), 'jrunning')
@@ -216,7 +216,7 @@ local damages = {
     redis('ZADD', key('attrs'), '-inf', 'all')
   end },
   { 'a box entry of another state', 'is not failed', function()
-    redis('HSET', key('job:failed'), 'f', 'finished 1 1')
+    redis('HSET', key('job:failed'), 'f', 'finished 1767225600000 1')
   end, ':job:failed :failed' },
 }
 

@@ -23,7 +23,7 @@ local damages = {
     redis('HSET', key('job:w1'), 'q', 'x')
   end, ':job:w1 :queue: R :due :events :failed :heads' },
   { 'a waiting job that has ended', 'job w1 in queue 1: it does not wait', function()
-    redis('HSET', key('job:w1'), 'f', 'cancelled 1 1')
+    redis('HSET', key('job:w1'), 'f', 'cancelled 1767225600000 1')
   end, ':job:w1 :queue: R :heads :cancelled' },
   { 'a waiting job that is on a node', 'job running in queue 1: it does not wait', function()
     redis('ZADD', key('queue:1'), 99999999999999, 'running')

@@ -56,8 +56,8 @@ const WRONG_SCORES: [&[u8]; 10] = [
     b"+inf",
 ];
 
-/// What a number of a job's record may say that is none.
-const NO_NUMBERS: [&str; 4] = ["x", "", "-1", "1.5"];
+/// What a number of a job's record may say that is none, or none that a cell comes to.
+const NO_NUMBERS: [&str; 5] = ["x", "", "1.5", "9007199254740000", "99999999999999999999"];
 
 /// What is said of a job, and what its node asks for, in this order and in the opposite one. `J` is the job, `N` its node.
 const SAID_OF_A_JOB: &[&str] = &[
@@ -269,7 +269,8 @@ fn damaged_jobs(host: &mut InProcess) -> Vec<(String, Damage)> {
             let value = String::from_utf8(value).unwrap();
             let words: Vec<_> = value.split(' ').collect();
             for (at, word) in words.iter().enumerate() {
-                if word.parse::<f64>().is_err() && field != "f" {
+                let is_shape = field == "q" && at >= 9;
+                if word.parse::<f64>().is_err() && field != "f" && !is_shape {
                     continue;
                 }
                 for wrong in NO_NUMBERS {
@@ -278,9 +279,8 @@ fn damaged_jobs(host: &mut InProcess) -> Vec<(String, Damage)> {
                     push(words.join(" ").as_bytes());
                 }
             }
-            for wrong in WRONG_VALUES {
-                push(wrong);
-            }
+            push(b"");
+            push(b"1 2 3");
         }
     }
     out

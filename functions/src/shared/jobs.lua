@@ -29,13 +29,30 @@ end
 
 local STATUSES = { finished = true, failed = true, cancelled = true, expired = true, released = true }
 
+-- Far more than a cell counts: what is counted on from a number that is no more than that stays exact.
+local COUNT_MAX = 999999999999999
+local SPAN_MAX = contract.lockless_dispatch.options.TTL.max
+
+-- What a record can say: a number that was counted, a time in ms (they have 13 digits), and a number of ms.
+function jobs.is_count(text)
+  return cell.is_whole(text) and text + 0 <= COUNT_MAX
+end
+
+local function is_time(text)
+  return #text == 13 and cell.is_whole(text)
+end
+
+local function is_span(text)
+  return cell.is_whole(text) and text + 0 <= SPAN_MAX
+end
+
 -- Of a record that is damaged what it says may be missing, and is not to be relied on.
 local function unpack_record(packed, final, started)
   local node, class, kind, created, ack_ms, ttl_ms, grant, src, tgt, session = packed:match(PACKED)
   local status, ended, ordinal, on_node, how
   if final then status, ended, ordinal, on_node, how = final:match('^(%l+) (%d+) (%d+) ?(%d*) ?(%S*)$') end
-  local is_sound = node and cell.is_whole(created) and cell.is_whole(ttl_ms) and cell.is_whole(grant) and
-    (not final or STATUSES[status])
+  local is_sound = node and is_time(created) and is_span(ttl_ms) and (ack_ms == '-' or is_span(ack_ms)) and jobs.is_count(grant) and
+    (not final or STATUSES[status] and is_time(ended) and jobs.is_count(ordinal) and (on_node == '' or jobs.is_count(on_node)))
   return { is_damaged = not is_sound, node = node, class = class, kind = kind, created = created, ack_ms = ack_ms, ttl_ms = ttl_ms, grant = grant,
     src = src, tgt = tgt, session = session, status = status, ended = ended, ordinal = ordinal,
     on_node = on_node ~= '' and on_node or nil, how = how ~= '' and how or nil, started = started }
@@ -62,7 +79,8 @@ local TTL = '^[^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ (%d+) '
 function jobs.ttl_ms(c, job)
   local packed = redis.call('HGET', keys.job(c.root, job), 'd')
   if not packed then return nil end
-  return packed:match(TTL) or errors.unreadable_job(job)
+  local ttl_ms = packed:match(TTL)
+  return is_span(ttl_ms) and ttl_ms or errors.unreadable_job(job)
 end
 
 -- As jobs.look.
@@ -97,7 +115,7 @@ function jobs.started(rec, score)
   if not score then return nil end
   local state, deadline = holds.state(score)
   if state ~= 'running' then return nil end
-  if cell.is_whole(rec.started) then return rec.started end
+  if rec.started and is_time(rec.started) then return rec.started end
   local ttl_ms = tonumber(rec.ttl_ms)
   return ttl_ms and string.format('%d', deadline - ttl_ms)
 end

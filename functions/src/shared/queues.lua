@@ -129,7 +129,8 @@ local function update_fits(c, class, desc)
     local page = call('ZRANGEBYSCORE', keys.queues(c.root), '(' .. string.format('%d', seen), '+inf', 'WITHSCORES', 'LIMIT',
       '0', PAGE)
     for i = 1, #page, 2 do
-      if classes.fits(desc, queues.wishes(page[i])) then call('ZADD', key, page[i + 1], page[i + 1]) end
+      local wishes = queues.wishes(page[i])
+      if wishes and classes.fits(desc, wishes) then call('ZADD', key, page[i + 1], page[i + 1]) end
     end
     seen = #page < 2 * PAGE and last or tonumber(page[#page])
     if seen == last then break end

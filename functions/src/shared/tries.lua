@@ -19,22 +19,31 @@ function tries.pack(q)
     string.format('%d', q.gpu_mb) .. ' ' .. q.preemptible .. ' ' .. q.shape
 end
 
+local SUBMIT = contract.lockless_submit.options
+
+-- Whether an estimate, or what else a caller may give, is one: a job's place among others is found by it.
+local function is_given(text, option)
+  local value = tonumber(text)
+  return value and value >= SUBMIT[option].min and value <= SUBMIT[option].max
+end
+
 -- Adds rec.q, rec.last (how the last try went back, or nil) and rec.reasons to a record of the kind q. One that can't be read is
 -- damaged, and gets no q.
 local function add_tries(c, job, rec)
   local fields = redis.call('HMGET', keys.job(c.root, job), 'q', 'l', 'e')
   local priority, seq, attempt, used, retries, mem_mb, cpu, gpu_mb, preemptible, shape = (fields[1] or ''):match(PACKED)
-  if not shape or not tonumber(cpu) then
+  local is_sound = shape and is_given(priority, 'PRIORITY') and is_given(retries, 'RETRIES') and is_given(mem_mb, 'MEM_MB') and
+    is_given(gpu_mb, 'GPU_MB') and is_given(cpu, 'CPU') and jobs.is_count(seq) and jobs.is_count(attempt) and jobs.is_count(used) and
+    queues.wishes(shape)
+  local node, how, ordinal, on_node = (fields[2] or ''):match('^(%S+) (%S+) (%d+) (%d+)$')
+  if not is_sound or fields[2] and not (node and jobs.is_count(ordinal) and jobs.is_count(on_node)) then
     rec.is_damaged = true
     return rec
   end
   rec.q = { priority = tonumber(priority), seq = tonumber(seq), attempt = tonumber(attempt), used = tonumber(used),
     retries = tonumber(retries), mem_mb = tonumber(mem_mb), cpu = cpu, gpu_mb = tonumber(gpu_mb),
     preemptible = preemptible, shape = shape }
-  if fields[2] then
-    local node, how, ordinal, on_node = fields[2]:match('^(%S+) (%S+) (%S+) (%S+)$')
-    rec.last = { node = node, how = how, ordinal = tonumber(ordinal), on_node = tonumber(on_node) }
-  end
+  if node then rec.last = { node = node, how = how, ordinal = tonumber(ordinal), on_node = tonumber(on_node) } end
   rec.reasons = fields[3] or nil
   return rec
 end

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::history::History;
@@ -15,8 +16,11 @@ use super::Ends;
 use super::holds::text_of;
 
 const PATIENCE: Duration = Duration::from_secs(20);
+/// What a server says for a moment: a primary of a Cluster that is whole may not know that yet.
+const PASSING: [&str; 3] = ["CLUSTERDOWN", "LOADING", "TRYAGAIN"];
+const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// A call of the test's own, which must be answered.
+/// A call of the test's own, which must be answered: it is made again while a server refuses it for a moment.
 pub fn ask(wire: &mut dyn Wire, root: &str, function: &str, line: &str) -> Result<Answer, Error> {
     let words: Vec<&str> = line.split_whitespace().collect();
     ask_words(wire, root, function, &words)
@@ -30,12 +34,21 @@ fn ask_words(
     words: &[&str],
 ) -> Result<Answer, Error> {
     let args: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-    match wire.call(root, function, &args) {
-        Said::Reply(answer) => Ok(answer),
-        other => Err(Error::Call {
-            call: format!("{function} {}", words.join(" ")),
-            said: format!("{other:?}"),
-        }),
+    let begun = Instant::now();
+    loop {
+        match wire.call(root, function, &args) {
+            Said::Reply(answer) => return Ok(answer),
+            other => {
+                let is_passing = other.code().is_some_and(|code| PASSING.contains(&code));
+                if !is_passing || begun.elapsed() > PATIENCE {
+                    return Err(Error::Call {
+                        call: format!("{function} {}", words.join(" ")),
+                        said: format!("{other:?}"),
+                    });
+                }
+            }
+        }
+        sleep(ASKED_AGAIN_AFTER);
     }
 }
 
@@ -151,4 +164,37 @@ pub(crate) fn not_all_slots(
         Rule::FreedOnce,
         format!("{root} has {slots} slots and gave {given} when it was empty, then said {said:?}"),
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that says these, one after the other.
+    struct Saying(Vec<Said>);
+
+    impl Wire for Saying {
+        fn call(&mut self, _: &str, _: &str, _: &[String]) -> Said {
+            self.0.remove(0)
+        }
+    }
+
+    fn refused(line: &str) -> Said {
+        Said::Refused(line.to_owned())
+    }
+
+    #[test]
+    fn what_must_be_answered_is_asked_again_while_a_cluster_is_down_and_for_nothing_else() {
+        let down = || refused("CLUSTERDOWN The cluster is down");
+        let mut wire = Saying(vec![down(), down(), Said::Reply(Answer::Int(1))]);
+        let answer = ask(&mut wire, "scheduler:{main}", "stats", "").unwrap();
+        assert_eq!(answer.int(), Some(1));
+        for other in [
+            refused("ERR lockless defect"),
+            Said::Maybe("broken".to_owned()),
+        ] {
+            let mut wire = Saying(vec![other, Said::Reply(Answer::Int(1))]);
+            ask(&mut wire, "scheduler:{main}", "stats", "").unwrap_err();
+        }
+    }
 }

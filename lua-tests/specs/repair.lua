@@ -223,4 +223,27 @@ describe('a damaged record, before repair', function()
     repaired()
     expect(fcall('lockless_job', 'j')):has('status', 'expired'):has('stopping', 1)
   end)
+
+  it('is not asked to stop, and makes no room, where more than one may be asked', function()
+    local sample = { 'MEM', 20, 'TOTAL', 10000, 'AVAIL', 8000, 'CPU', 10 }
+    local function tick(used, swap) return fields(fcall('lockless_tick', 'n1', 'USED', used, 'SWAP', swap, unpack(sample))) end
+    fcall('lockless_register', 'n1', 2)
+    fcall('lockless_config', 'preempt_count_per_tick', 2)
+    fcall('lockless_submit', 'damaged', 'p', 'PRIORITY', 9, 'MEM_MB', 5000)
+    fcall('lockless_submit', 'sound', 'p', 'PRIORITY', 1, 'MEM_MB', 100)
+    fcall('lockless_pull', 'n1', 'COUNT', 2)
+    damage('damaged', 'q', 5)
+    expect(tick(8000, 100).stop):equals({ 'sound' })
+    repaired()
+  end)
+
+  it('of a job whose id is made again takes that id, and no dispatch fails', function()
+    fcall('lockless_register', 'n1', 3)
+    expect(dispatch('s:2')):succeeds()
+    damage('s:2', 'd', 4)
+    local job = fcall('lockless_dispatch', 's', '-', '-', 'p')[2]
+    expect(job):contains('s:2:')
+    repaired()
+    expect(fcall('lockless_job', job)):has('status', 'dispatched')
+  end)
 end)
